@@ -1,0 +1,205 @@
+"""Caches, controllers and the placer, joined for one process."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from novacron.app.registry import HOST_KIND, HOSTS, Family
+from novacron.app.settings import Settings
+from novacron.controllers.adapter import MachineController
+from novacron.controllers.drivers import DriverPool, MakeDriver
+from novacron.controllers.host import HostController
+from novacron.controllers.inventory import InventoryWatch
+from novacron.controllers.ledger import Ledger, Owner
+from novacron.controllers.machine import MachineReconciler
+from novacron.controllers.metrics import MachineMetrics
+from novacron.controllers.placement import Placer
+from novacron.controllers.ports import MachineKind
+from novacron.runtime.cache import Cache
+from novacron.runtime.client import Client
+from novacron.runtime.controller import Controller
+from novacron.runtime.events import Events
+from novacron.runtime.metrics import RuntimeMetrics
+from novacron.runtime.ownership import Ownership
+from novacron.runtime.queue import Queue
+from novacron.runtime.reflector import Reflector
+from novacron.runtime.resource import Key, Resource
+from novacron.runtime.shards import LEADER
+from novacron.runtime.writer import Writer
+
+__all__ = ["Controllers"]
+
+log = logging.getLogger(__name__)
+
+EVENTS_FLUSH_SECONDS = 3
+
+
+@dataclass(slots=True)
+class Controllers:
+    """Everything of one process that follows objects and acts on them."""
+
+    settings: Settings
+    families: tuple[Family, ...]
+    client: Client
+    ownership: Ownership
+    metrics: RuntimeMetrics
+    makers: dict[str, MakeDriver]
+    now: Callable[[], datetime]
+    events: Events = field(init=False)
+    ledger: Ledger = field(init=False)
+    drivers: DriverPool = field(init=False)
+    inventory: InventoryWatch = field(init=False)
+    machine_metrics: MachineMetrics = field(init=False)
+    _caches: list[Cache] = field(default_factory=list)
+    _reflectors: list[Reflector] = field(default_factory=list)
+    _placers: list[Controller] = field(default_factory=list)
+    _owned: dict[Resource, Controller] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.events = Events(self.client, "novacron-operator")
+        self.ledger = Ledger(HOST_KIND)
+        self.drivers = DriverPool(HOST_KIND, self.makers)
+        self.inventory = InventoryWatch(
+            self.drivers, self.ledger, self._wake, self.settings.reconcile_interval
+        )
+        self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
+        # Hosts before machines, so that drivers are there when machines are first looked at.
+        self._add_hosts()
+        for family in self.families:
+            for resource, kind in family.machines:
+                self._add_machines(resource, kind)
+
+    def check(self) -> str | None:
+        """Say which cache is not filled yet, or nothing when all are."""
+        waiting = [str(cache.resource) for cache in self._caches if not cache.is_synced]
+        return f"not listed yet: {', '.join(waiting)}" if waiting else None
+
+    def parts(self) -> Iterator[Coroutine[Any, Any, None]]:
+        """Return what must run for as long as the process does."""
+        for reflector in self._reflectors:
+            yield reflector.run()
+        for controller in (*self._placers, *self._owned.values()):
+            yield controller.run()
+        yield self.events.run()
+        yield self._watch_inventory()
+
+    async def gained(self, claim: str) -> None:
+        """See the world as it is now, before anything is done under a new claim.
+
+        The former holder may have acted a moment ago; what it wrote may not be here yet.
+        """
+        for cache in self._caches:
+            await cache.synced()
+        if self.settings.leader_elect:
+            for reflector in self._reflectors:
+                await reflector.refresh()
+        log.info("gained %s", claim)
+
+    def begun(self, claim: str) -> None:
+        """Look at everything that this process is answerable for from now on."""
+        self.metrics.claim_held(claim, held=True)
+        for cache in self._caches:
+            if cache.resource in self._owned:
+                self._owned[cache.resource].add_all(cache.keys())
+        if claim == LEADER:
+            for placer, cache in zip(self._placers, self._caches[1:], strict=True):
+                placer.add_all(cache.keys())
+
+    async def drain(self, claim: str) -> None:
+        """Let what is in hand under a claim come to its end."""
+        self.metrics.claim_held(claim, held=False)
+        for controller in self._owned.values():
+            await controller.idle(lambda key: self.ownership.claim_for(key) == claim)
+        if claim == LEADER:
+            for placer in self._placers:
+                await placer.idle(lambda _: True)
+        log.info("drained %s", claim)
+
+    async def close(self) -> None:
+        """Say what is left to say and let go of the hosts."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EVENTS_FLUSH_SECONDS):
+                await self.events.flush()
+        await self.drivers.close()
+
+    def _add_hosts(self) -> None:
+        cache = self._cache(HOSTS, ("",))
+        writer = Writer(self.client, cache, "host")
+        queue = self._queue(writer.name)
+        controller = HostController(
+            HOST_KIND,
+            writer,
+            self.drivers,
+            self.ledger,
+            self.events,
+            self.settings.reconcile_interval,
+            self.now,
+            queue,
+        )
+        self.drivers.follow(cache)
+        self.ledger.follow_hosts(cache)
+        self._owned[HOSTS] = self._controller(writer.name, controller.reconcile, cache, queue)
+
+    def _add_machines(self, resource: Resource, kind: MachineKind) -> None:
+        cache = self._cache(resource, self.settings.watch_namespaces or ("",))
+        self.ledger.follow_machines(cache, kind)
+        self.machine_metrics.follow(cache)
+        placing = Writer(self.client, cache, f"placement-{resource.plural}")
+        queue = self._queue(placing.name)
+        placer = Placer(kind, placing, self.ledger, self.events, self.now, queue)
+        self._placers.append(
+            self._controller(
+                placing.name, placer.reconcile, cache, queue, lambda _: self.ownership.leader
+            )
+        )
+        writer = Writer(self.client, cache, resource.plural)
+        machines = MachineController(
+            kind, writer, MachineReconciler(self.drivers), self.events, self.now
+        )
+        self._owned[resource] = self._controller(writer.name, machines.reconcile, cache)
+
+    def _controller(
+        self,
+        name: str,
+        reconcile: Callable[[Key], Coroutine[Any, Any, Any]],
+        cache: Cache,
+        queue: Queue | None = None,
+        owns: Callable[[Key], bool] | None = None,
+    ) -> Controller:
+        controller = Controller(
+            name,
+            reconcile,
+            owns or self.ownership.owns,
+            self.settings.workers,
+            self.metrics,
+            self._queue(name) if queue is None else queue,
+        )
+        controller.follow(cache)
+        return controller
+
+    def _queue(self, name: str) -> Queue:
+        queue = Queue(on_wait=self.metrics.waited(name))
+        self.metrics.depth_of(name, lambda: len(queue))
+        return queue
+
+    def _cache(self, resource: Resource, namespaces: tuple[str, ...]) -> Cache:
+        cache = Cache(resource)
+        self._caches.append(cache)
+        self._reflectors += [
+            Reflector(self.client, cache, namespace, self.metrics) for namespace in namespaces
+        ]
+        return cache
+
+    def _wake(self, owner: Owner) -> None:
+        controller = self._owned.get(owner.resource)
+        if controller and self.ownership.owns(owner.key):
+            controller.queue.add(owner.key)
+
+    async def _watch_inventory(self) -> None:
+        for cache in self._caches:
+            await cache.synced()
+        await self.inventory.run()

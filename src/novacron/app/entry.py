@@ -1,0 +1,48 @@
+"""Where our programs begin: the command line with everything in it, and the operator alone.
+
+Imports nothing heavy: what a command does not use is never loaded.
+"""
+
+import sys
+from collections.abc import Collection
+from typing import Any
+
+from novacron.cli.failure import Failure
+from novacron.cli.main import run
+from novacron.cli.wiring import Wiring
+
+__all__ = ["main", "manager"]
+
+
+def main() -> None:
+    """Run ``novacron``."""
+    operator = (sys.executable, "-m", "novacron.app.entry", "operator", "run")
+    run(Wiring(_crds, _rbac, operator), {"operator": "novacron.app.command:operator"})
+
+
+def manager() -> None:
+    """Run the operator alone: ``/manager`` in the image."""
+    from novacron.app.command import run as run_operator  # noqa: PLC0415
+    from novacron.cli.failure import reported  # noqa: PLC0415
+
+    with reported():
+        run_operator.main(prog_name="manager")
+
+
+def _crds(families: Collection[str]) -> list[dict[str, Any]]:
+    from novacron.app.registry import crds  # noqa: PLC0415 - heavy
+
+    try:
+        return crds(families)
+    except ValueError as error:
+        raise Failure(str(error)) from error
+
+
+def _rbac(families: Collection[str]) -> list[dict[str, Any]]:
+    from novacron.app.rights import rbac  # noqa: PLC0415 - heavy
+
+    return rbac(families)
+
+
+if __name__ == "__main__":
+    main()

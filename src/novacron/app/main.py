@@ -1,0 +1,63 @@
+"""Runs an operator process from its settings."""
+
+import asyncio
+import gc
+import logging
+import signal
+import sys
+from functools import partial
+
+import uvloop
+
+from novacron import __version__
+from novacron.app.operator import Operator
+from novacron.app.settings import Settings
+from novacron.app.simulation import simulation_driver
+from novacron.controllers.drivers import MakeDriver
+from novacron.core.quantity import mib
+from novacron.runtime.bind import BadBindAddress, CannotListen
+from novacron.runtime.client import Client
+from novacron.runtime.connection import NoCluster
+from novacron.runtime.errors import ApiError
+from novacron.runtime.logs import configure_logs
+
+__all__ = ["driver_makers", "run", "serve"]
+
+log = logging.getLogger(__name__)
+
+
+def driver_makers(settings: Settings) -> dict[str, MakeDriver]:
+    """Return how a driver of each kind is made for a host."""
+    return {"simulation": partial(simulation_driver, default_file=settings.simulation_file)}
+
+
+def run(settings: Settings) -> int:
+    """Run until a signal says stop; return the process's exit code."""
+    configure_logs(settings.log_level, settings.log_format)
+    try:
+        mib(settings.minimum_memory)
+        client = Client.from_kubeconfig(settings.kubeconfig, settings.context)
+        operator = Operator(settings, client, driver_makers(settings))
+        return serve(operator)
+    except (NoCluster, BadBindAddress, CannotListen, ApiError, ValueError) as error:
+        sys.stderr.write(f"novacron operator: {error}\n")
+        return 1
+
+
+def serve(operator: Operator) -> int:
+    """Run an operator on an event loop of its own."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_until_signal(operator))
+    return 0
+
+
+async def _until_signal(operator: Operator) -> None:
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, operator.stopping.set)
+    # What is imported by now lives as long as the process: nothing to look through again.
+    gc.collect()
+    gc.freeze()
+    log.info("novacron operator %s starts", __version__)
+    await operator.run()
+    log.info("stopped")

@@ -1,0 +1,31 @@
+"""What the operator is told by flags and environment variables."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings of an operator process; the defaults suit a pod in a cluster."""
+
+    leader_elect: bool = True
+    metrics_bind_addr: str = ":8080"
+    health_probe_bind_addr: str = ":8081"
+    webhook_bind_addr: str = ":9443"
+    webhook_url: str | None = None
+    families: tuple[str, ...] = ("novacron",)
+    workers: int = 16
+    shards: int = 1
+    log_level: str = "info"
+    log_format: str = "json"
+    kubeconfig: Path | None = None
+    context: str | None = None
+    watch_namespaces: tuple[str, ...] = ()
+    reconcile_interval: timedelta = timedelta(seconds=30)
+    minimum_memory: str = "512Mi"
+    namespace: str = "novacron-system"
+    simulation_file: Path = Path("/var/lib/novacron/simulation.db")
+    stop_deadline: timedelta = timedelta(seconds=20)

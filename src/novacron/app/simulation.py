@@ -1,0 +1,50 @@
+"""Makes simulation drivers from Hosts that ask for one."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from novacron.core.host import DeclaredHost
+from novacron.core.machine import Resources
+from novacron.core.quantity import mib, parse_duration
+from novacron.drivers.simulation import (
+    Delays,
+    Fault,
+    Operation,
+    SimulatedHost,
+    SimulationDriver,
+    UsageFractions,
+)
+
+__all__ = ["simulation_driver"]
+
+
+def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDriver:
+    """Return the driver of a simulated host; its endpoint may name another file."""
+    settings = host.settings
+    capacity = _amount(settings["capacity"])
+    delays = settings.get("delays") or {}
+    simulated = SimulatedHost(
+        name=host.name,
+        capacity=capacity,
+        allocatable=host.overcommit.of(capacity),
+        delays=Delays(**{name: parse_duration(text) for name, text in delays.items()}),
+        faults=tuple(_fault(fault) for fault in settings.get("faults") or ()),
+        usage=UsageFractions(**(settings.get("usage") or {})),
+    )
+    file = Path(host.endpoint.removeprefix("file://")) if host.endpoint else default_file
+    return SimulationDriver(file, simulated)
+
+
+def _amount(capacity: Mapping[str, Any]) -> Resources:
+    return Resources(capacity["cpu"], mib(capacity["memory"]), mib(capacity["disk"]))
+
+
+def _fault(fault: Mapping[str, Any]) -> Fault:
+    return Fault(
+        operation=Operation(fault["operation"]),
+        error=fault["error"],
+        rate=fault.get("rate", 1.0),
+        machine=fault.get("machines") or "*",
+        message=fault.get("message") or "",
+    )

@@ -1,0 +1,165 @@
+"""``novacron up``, ``down``, ``status`` and the like: the local cluster as a whole."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from novacron.cli.failure import Failure
+from novacron.cli.local import Adopted
+from novacron.cli.operator import OperatorProcess
+from novacron.cli.options import Format, families, output, target, yes
+from novacron.cli.target import Target
+from novacron.cli.wiring import wiring_of
+from novacron.localcluster.home import Home
+from novacron.localcluster.layout import Layout
+from novacron.localcluster.lock import holding
+
+__all__ = ["doctor", "down", "kubeconfig", "kubectl", "purge", "status", "up"]
+
+
+@click.command()
+@click.option(
+    "--provider",
+    type=click.Choice(["simulation"]),
+    default="simulation",
+    show_default=True,
+    expose_value=False,
+    help="What runs the machines; real guests come with libvirt.",
+)
+@click.option(
+    "--kubernetes-bin",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A directory with ready-made etcd, kube-apiserver, … and kubectl.",
+)
+@families
+@yes
+@target
+@click.pass_context
+def up(
+    context: click.Context,
+    *,
+    target: Target,
+    kubernetes_bin: Path | None,
+    families: Sequence[str],
+    yes: bool,
+) -> None:
+    """Set up everything, or repair what is broken, and show a first virtual machine.
+
+    With --context an existing cluster is used and no control plane is started.
+    """
+    from novacron.cli.display import display  # noqa: PLC0415
+    from novacron.cli.up import Up  # noqa: PLC0415 - heavy
+
+    home = Home.default()
+    call = Up(home, wiring_of(context), families, display(), kubernetes_bin, yes)
+    with holding(home.lock, "novacron up"):
+        if target.context:
+            call.adopt(_existing(target.kubeconfig, target.context))
+        else:
+            call.local()
+
+
+@click.command()
+def down() -> None:
+    """Stop everything; the data stays for the next ``up``."""
+    home = Home.default()
+    with holding(home.lock, "novacron down"):
+        stopped = _stop(home)
+    click.echo(f"stopped {', '.join(stopped)}" if stopped else "nothing was running")
+
+
+@click.command()
+@output()
+def status(*, output: Format) -> None:
+    """Show every component; exit code 1 when one does not run."""
+    from novacron.cli.output import show_value, table  # noqa: PLC0415
+    from novacron.cli.status import components  # noqa: PLC0415
+
+    found = components(Home.default())
+    if output is Format.TABLE:
+        titles = ("COMPONENT", "STATE", "PID", "PORT", "LOG")
+        click.echo(table(titles, [(c.name, c.state, c.pid, c.port, c.log) for c in found]))
+    else:
+        show_value(output, {"components": [component.document() for component in found]})
+    if any(component.state != "running" for component in found):
+        raise SystemExit(1)
+
+
+@click.command()
+@click.option("--keep-cache", is_flag=True, help="Keep the Kubernetes programs.")
+@yes
+def purge(*, yes: bool, keep_cache: bool) -> None:
+    """Stop everything and remove all that ``up`` made on this machine, data included."""
+    from novacron.localcluster.purge import purge as remove  # noqa: PLC0415
+
+    home = Home.default()
+    if not yes:
+        what = "state" if keep_cache else "state and cache"
+        click.confirm(f"Remove the local cluster and all its data ({what})?", abort=True)
+    adopted = Adopted.read(home)
+    with holding(home.lock, "novacron purge"):
+        _stop(home)
+        removed = remove(home, keep_cache=keep_cache)
+    click.echo("\n".join(f"removed {path}" for path in removed) or "there was nothing to remove")
+    if adopted:
+        click.echo(f"what was installed in the cluster of context {adopted.context} stays there")
+
+
+@click.command()
+@output()
+def doctor(*, output: Format) -> None:
+    """Check all that ``up`` needs and say how to mend it; exit code 1 when something is wrong."""
+    from novacron.cli.output import show_value, table  # noqa: PLC0415
+    from novacron.localcluster.doctor import examine  # noqa: PLC0415
+
+    findings = list(examine(Home.default()))
+    if output is Format.TABLE:
+        rows = [(f.name, "fine" if f.fine else "wrong", f.state, f.remedy) for f in findings]
+        click.echo(table(("CHECKED", "RESULT", "FOUND", "REMEDY"), rows))
+    else:
+        shown = [{"name": f.name, "fine": f.fine, "found": f.state, "remedy": f.remedy}
+                 for f in findings]  # fmt: skip
+        show_value(output, {"findings": shown})
+    if not all(finding.fine for finding in findings):
+        raise SystemExit(1)
+
+
+@click.command()
+def kubeconfig() -> None:
+    """Print where the kubeconfig of the cluster is."""
+    home = Home.default()
+    adopted = Adopted.read(home)
+    path = Path(adopted.kubeconfig) if adopted else Layout(home.cluster).kubeconfig()
+    if not path.exists():
+        raise Failure("there is no local cluster yet; start one with `novacron up`")
+    click.echo(str(path))
+
+
+@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def kubectl(arguments: Sequence[str]) -> None:
+    """Run the local cluster's own kubectl: ``novacron kubectl get vm``."""
+    from novacron.localcluster.binaries import locate  # noqa: PLC0415
+    from novacron.localcluster.progress import Silent  # noqa: PLC0415
+
+    home = Home.default()
+    program = locate(home.cache, None, Silent()) / "kubectl"
+    config = Layout(home.cluster).kubeconfig()
+    os.execv(program, [str(program), f"--kubeconfig={config}", *arguments])  # noqa: S606
+
+
+def _stop(home: Home) -> list[str]:
+    """Stop the operator first, so that it can give back its leases, then what it leans on."""
+    from novacron.localcluster.components import COMPONENTS  # noqa: PLC0415
+
+    operator = ["operator"] if OperatorProcess(home).stop() else []
+    processes = Layout(home.cluster).processes
+    return operator + [name for name in reversed(COMPONENTS) if processes.stop(name)]
+
+
+def _existing(kubeconfig: Path | None, context: str) -> Adopted:
+    named = os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0]
+    path = kubeconfig or Path(named or Path.home() / ".kube" / "config")
+    return Adopted(str(path.absolute()), context)

@@ -1,0 +1,90 @@
+"""``novacron crd``: the kinds we add to a cluster."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from novacron.cli.failure import Failure
+from novacron.cli.options import Format, families, output, target
+from novacron.cli.session import run
+from novacron.cli.target import Target
+from novacron.cli.wiring import wiring_of
+from novacron.runtime.resource import Resource
+
+if TYPE_CHECKING:
+    from novacron.runtime.client import Client
+
+__all__ = ["crd", "install_crds"]
+
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
+ESTABLISHED_WITHIN_SECONDS = 30.0
+
+
+@click.group()
+def crd() -> None:
+    """The kinds that NovaCron adds to a cluster."""
+
+
+@crd.command("print")
+@families
+@output(default=Format.YAML)
+@click.pass_context
+def print_crds(context: click.Context, *, families: Sequence[str], output: Format) -> None:
+    """Print the custom resource definitions."""
+    manifests = wiring_of(context).crds(families)
+    if output is Format.JSON:
+        from novacron.cli.output import show_value  # noqa: PLC0415
+
+        show_value(output, {"apiVersion": "v1", "kind": "List", "items": manifests})
+    elif output is Format.YAML:
+        from novacron.crd.manifest import to_yaml  # noqa: PLC0415 - heavy
+
+        click.echo(to_yaml(*manifests), nl=False)
+    else:
+        click.echo("\n".join(manifest["metadata"]["name"] for manifest in manifests))
+
+
+@crd.command()
+@families
+@target
+@click.pass_context
+def install(context: click.Context, *, target: Target, families: Sequence[str]) -> None:
+    """Install the custom resource definitions, or bring them up to date."""
+    manifests = wiring_of(context).crds(families)
+    run(target, lambda client, _: install_crds(client, manifests))
+    for manifest in manifests:
+        click.echo(f"{manifest['metadata']['name']} installed")
+
+
+async def install_crds(client: "Client", manifests: Sequence[dict[str, Any]]) -> None:
+    """Apply the definitions and wait until the server serves them."""
+    for manifest in manifests:
+        await client.apply(DEFINITIONS, manifest)
+    names = [manifest["metadata"]["name"] for manifest in manifests]
+    try:
+        await asyncio.wait_for(_established(client, names), ESTABLISHED_WITHIN_SECONDS)
+    except TimeoutError as error:
+        raise Failure("the API server did not take our definitions into use") from error
+
+
+async def _established(client: "Client", names: Sequence[str]) -> None:
+    waiting = list(names)
+    while waiting:
+        definition = await client.get(DEFINITIONS, waiting[0])
+        if _is_established(definition):
+            waiting.pop(0)
+        else:
+            await asyncio.sleep(0.1)
+
+
+def _is_established(definition: dict[str, Any]) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)

@@ -1,0 +1,128 @@
+"""Joins runtime and core: fetch, translate, reconcile, and one write of what became of it.
+
+The only file that knows both an API object and a machine's round.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from novacron.controllers.machine import MachineReconciler, Round
+from novacron.controllers.ports import MachineKind
+from novacron.controllers.summary import broken, summarise
+from novacron.core.errors import Rejected
+from novacron.core.machine import Holding, Machine, Power
+from novacron.core.report import MachineReport
+from novacron.core.usage import NOW, due_in
+from novacron.runtime.errors import ApiError, LeaseLost
+from novacron.runtime.events import Events
+from novacron.runtime.resource import Key, Object
+from novacron.runtime.writer import Writer
+
+__all__ = ["MachineController"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class MachineController:
+    """Reconciles the objects of one kind that declare machines."""
+
+    kind: MachineKind
+    writer: Writer
+    reconciler: MachineReconciler
+    events: Events
+    now: Callable[[], datetime]
+    _usage_written: dict[str, datetime] = field(default_factory=dict)
+
+    async def reconcile(self, key: Key) -> timedelta | None:
+        """Take one object as far as it goes now."""
+        obj = self.writer.cache.get(key)
+        if obj is None:
+            return None
+        metadata = obj["metadata"]
+        finalizers = metadata.get("finalizers") or []
+        ours = self.kind.finalizer in finalizers
+        if "deletionTimestamp" in metadata:
+            return await self._remove(obj, finalizers) if ours else None
+        if not ours:
+            # Before anything is made for it, so that nothing is left when it goes.
+            await self.writer.finalizers(obj, [*finalizers, self.kind.finalizer])
+            return None
+        if self.kind.holding(obj) is None:
+            return None  # the placer's write will wake it
+        return await self._advance(obj)
+
+    async def _advance(self, obj: Object) -> timedelta | None:
+        try:
+            machine = self.kind.machine(obj)
+        except Rejected as error:
+            if await self.writer.status(obj, self.kind.refusal(obj, str(error), self.now())):
+                self.events.warning(obj, "InvalidSpec", str(error))
+            return None
+        try:
+            round_ = await self.reconciler.reconcile(machine)
+        except (ApiError, LeaseLost, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            await self._write(obj, machine, broken(machine, error, self.now()))
+            raise
+        return await self._finish(obj, machine, round_)
+
+    async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
+        holding = self.kind.holding(obj)
+        if holding is not None:
+            machine = self._doomed(obj, holding)
+            round_ = await self.reconciler.reconcile(machine)
+            if not round_.settled:
+                return await self._finish(obj, machine, round_)
+            _log(round_)
+        self._usage_written.pop(obj["metadata"]["uid"], None)
+        left = [name for name in finalizers if name != self.kind.finalizer]
+        await self.writer.finalizers(obj, left)
+        return None
+
+    def _doomed(self, obj: Object, holding: Holding) -> Machine:
+        # Whatever its spec says by now, the machine there has to go.
+        try:
+            return self.kind.machine(obj)
+        except Rejected:
+            metadata = obj["metadata"]
+            return Machine(
+                uid=holding.uid,
+                namespace=metadata.get("namespace", ""),
+                name=metadata["name"],
+                wanted=holding.resources,
+                image="",
+                power=Power.OFF,
+                deleting=True,
+                host=holding.host,
+                reserved=holding.resources,
+            )
+
+    async def _finish(self, obj: Object, machine: Machine, round_: Round) -> timedelta | None:
+        now = self.now()
+        measured = round_.seen.usage if round_.seen else None
+        due = due_in(machine.usage, measured, self._usage_written.get(machine.uid), now)
+        report = summarise(machine, round_, now, write_usage=due == NOW)
+        await self._write(obj, machine, report)
+        # Told only after it was written down: a conflict would have the round done again.
+        for happening in round_.happened:
+            self.events.normal(obj, happening.reason, happening.message)
+        _log(round_)
+        return round_.look_again or (due or None)
+
+    async def _write(self, obj: Object, machine: Machine, report: MachineReport) -> None:
+        written = await self.writer.status(obj, self.kind.status(obj, machine, report))
+        if written and report.write_usage:
+            self._usage_written[machine.uid] = self.now()
+
+
+def _log(round_: Round) -> None:
+    step, outcome = next(reversed(round_.outcomes.items()))
+    level = logging.INFO if round_.happened else logging.DEBUG
+    if log.isEnabledFor(level):
+        fields = {"step": step, "outcome": outcome.reason}
+        log.log(level, outcome.message or outcome.reason, extra={"fields": fields})

@@ -1,0 +1,107 @@
+"""One driver for each declared host, made when the host is declared and anew when it changes."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from novacron.controllers.ports import HostKind
+from novacron.core.driver import Driver
+from novacron.core.errors import Rejected
+from novacron.core.host import DeclaredHost
+from novacron.runtime.cache import Cache, Change
+
+__all__ = ["DriverPool", "MakeDriver"]
+
+log = logging.getLogger(__name__)
+
+MakeDriver = Callable[[DeclaredHost], Driver]
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    host: DeclaredHost
+    driver: Driver
+
+    def serves(self, host: DeclaredHost) -> bool:
+        """Say whether this driver is still right for the host as it is declared now."""
+        return (self.host.driver, self.host.endpoint, self.host.settings, self.host.overcommit) == (
+            host.driver,
+            host.endpoint,
+            host.settings,
+            host.overcommit,
+        )
+
+
+@dataclass(slots=True)
+class DriverPool:
+    """Satisfies ``core.driver.Drivers``; also remembers which hosts do not answer."""
+
+    kind: HostKind
+    makers: Mapping[str, MakeDriver]
+    _connected: dict[str, _Connected] = field(default_factory=dict)
+    _trouble: dict[str, str] = field(default_factory=dict)
+    _closing: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def follow(self, cache: Cache) -> None:
+        """Keep drivers for the hosts in a cache."""
+        cache.subscribe(self._changed)
+
+    def named(self, host: str) -> Driver | None:
+        """Return the driver for a host, or None when no such host is known."""
+        connected = self._connected.get(host)
+        return connected.driver if connected else None
+
+    def hosts(self) -> list[str]:
+        """Return the names of all hosts there is a driver for."""
+        return list(self._connected)
+
+    def trouble(self, host: str) -> str | None:
+        """Return why a host does not answer, or None when it does as far as anyone knows."""
+        return self._trouble.get(host)
+
+    def answered(self, host: str) -> bool:
+        """Note that a host answers; say whether that is news."""
+        return self._trouble.pop(host, None) is not None
+
+    def failed(self, host: str, why: str) -> None:
+        """Note that a host does not answer."""
+        self._trouble[host] = why
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        for name in self.hosts():
+            self._let_go(name)
+        if self._closing:
+            await asyncio.wait(self._closing)
+
+    def _changed(self, change: Change) -> None:
+        name = change.key.name
+        if change.object is None:
+            self._let_go(name)
+            return
+        try:
+            host = self.kind.host(change.object)
+            self._connect(host)
+        except Rejected as error:
+            log.warning("host %s cannot be used: %s", name, error)
+            self._let_go(name)
+
+    def _connect(self, host: DeclaredHost) -> None:
+        current = self._connected.get(host.name)
+        if current is not None and current.serves(host):
+            return
+        maker = self.makers.get(host.driver)
+        if maker is None:
+            raise Rejected(f"no driver is called {host.driver}; known: {', '.join(self.makers)}")
+        driver = maker(host)
+        self._let_go(host.name)
+        self._connected[host.name] = _Connected(host, driver)
+
+    def _let_go(self, name: str) -> None:
+        self._trouble.pop(name, None)
+        connected = self._connected.pop(name, None)
+        if connected is not None:
+            task = asyncio.get_running_loop().create_task(connected.driver.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)

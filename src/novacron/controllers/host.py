@@ -1,0 +1,113 @@
+"""Finds out what a declared host has and whether it answers, and writes that into its status."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from novacron.controllers.drivers import DriverPool
+from novacron.controllers.ledger import Ledger
+from novacron.controllers.ports import HostKind
+from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.driver import Driver
+from novacron.core.errors import DriverError, Rejected
+from novacron.core.host import DeclaredHost, HostFacts, HostReport
+from novacron.runtime.events import Events
+from novacron.runtime.queue import Queue
+from novacron.runtime.resource import Key, Object
+from novacron.runtime.writer import Writer
+
+__all__ = ["HostController"]
+
+TROUBLE_AGAIN = timedelta(seconds=5)
+SOON = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
+class HostController:
+    """Reconciles Hosts."""
+
+    kind: HostKind
+    writer: Writer
+    drivers: DriverPool
+    ledger: Ledger
+    events: Events
+    interval: timedelta
+    now: Callable[[], datetime]
+    queue: Queue
+    _leaving: set[Key] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.ledger.on_room(self.retry_leaving)
+
+    def retry_leaving(self) -> None:
+        """Have hosts looked at that wait for their last machine to go."""
+        for key in self._leaving:
+            self.queue.add_after(key, SOON)
+
+    async def reconcile(self, key: Key) -> timedelta | None:
+        """Look at one host and write down what is new."""
+        obj = self.writer.cache.get(key)
+        self._leaving.discard(key)
+        if obj is None:
+            return None
+        finalizers = obj["metadata"].get("finalizers") or []
+        ours = self.kind.finalizer in finalizers
+        if "deletionTimestamp" in obj["metadata"]:
+            return await self._remove(obj, finalizers) if ours else None
+        if not ours:
+            await self.writer.finalizers(obj, [*finalizers, self.kind.finalizer])
+            obj = self.writer.cache.get(key) or obj
+        try:
+            host = self.kind.host(obj)
+        except Rejected as error:
+            self.events.warning(obj, "InvalidSpec", str(error))
+            return None
+        return await self._probe(obj, host)
+
+    async def _probe(self, obj: Object, host: DeclaredHost) -> timedelta:
+        driver = self.drivers.named(host.name)
+        facts: HostFacts | None = None
+        if driver is None:
+            claim = Condition("Ready", "False", "NoDriver", f"driver {host.driver} cannot be used")
+        else:
+            facts, claim = await _ask(driver, host.name)
+        await self._write(obj, host, facts, claim)
+        return self.interval if facts else min(TROUBLE_AGAIN, self.interval)
+
+    async def _write(
+        self, obj: Object, host: DeclaredHost, facts: HostFacts | None, claim: Condition
+    ) -> None:
+        report = HostReport(
+            conditions=merge_conditions(host.conditions, {"Ready": claim}, self.now()),
+            capacity=facts.capacity if facts else None,
+            allocatable=host.overcommit.of(facts.capacity) if facts else None,
+            machines=len(self.ledger.machines_on(host.name)),
+            version=facts.version if facts else "",
+        )
+        before = next((old.status for old in host.conditions if old.type == "Ready"), None)
+        if await self.writer.status(obj, self.kind.status(obj, report)) and before != claim.status:
+            say = self.events.normal if claim.status == "True" else self.events.warning
+            say(obj, claim.reason, claim.message)
+
+    async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
+        name = obj["metadata"]["name"]
+        machines = len(self.ledger.machines_on(name))
+        if machines:
+            # Without the host its machines could be neither reached nor removed.
+            message = f"{machines} machines are still on it; it goes when they have gone"
+            self.events.warning(obj, "MachinesLeft", message)
+            self._leaving.add(Key("", name))
+            return None
+        left = [entry for entry in finalizers if entry != self.kind.finalizer]
+        await self.writer.finalizers(obj, left)
+        return None
+
+
+async def _ask(driver: Driver, name: str) -> tuple[HostFacts | None, Condition]:
+    try:
+        async for facts in driver.hosts():
+            if facts.name == name:
+                return facts, Condition("Ready", "True", "HostReady", "the host answers")
+    except DriverError as error:
+        return None, Condition("Ready", "False", type(error).__name__, str(error))
+    return None, Condition("Ready", "False", "HostUnknown", f"the driver knows no host {name}")

@@ -1,0 +1,85 @@
+"""Notices what changed on hosts behind our back, with one call per host and interval."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from novacron.controllers.drivers import DriverPool
+from novacron.controllers.ledger import Ledger, Owner
+from novacron.core.driver import Inventory
+from novacron.core.errors import DriverError
+from novacron.core.machine import Observed, Usage
+
+__all__ = ["InventoryWatch"]
+
+log = logging.getLogger(__name__)
+
+TROUBLE_AGAIN = timedelta(seconds=5)
+
+
+@dataclass(slots=True)
+class InventoryWatch:
+    """Asks every host for all its machines and has those looked at that are not as before.
+
+    ``wake`` gets the owner of a machine; it belongs to another process's shard or to none, then
+    nothing happens. Usage counts as a change only where it is worth a write.
+    """
+
+    drivers: DriverPool
+    ledger: Ledger
+    wake: Callable[[Owner], None]
+    interval: timedelta
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    _before: dict[str, dict[str, Observed]] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Go round all hosts for ever."""
+        while True:
+            troubled = False
+            for host in self.drivers.hosts():
+                troubled |= not await self.look_at(host)
+            for host in self._before.keys() - set(self.drivers.hosts()):
+                del self._before[host]
+            pause = min(TROUBLE_AGAIN, self.interval) if troubled else self.interval
+            await self.sleep(pause.total_seconds())
+
+    async def look_at(self, host: str) -> bool:
+        """Look at one host; say whether it answered."""
+        driver: object = self.drivers.named(host)
+        if not isinstance(driver, Inventory):
+            return True
+        try:
+            machines = await driver.machines(host)
+        except DriverError as error:
+            self.drivers.failed(host, str(error))
+            return False
+        returned = self.drivers.answered(host)
+        self._compare(host, machines, everything=returned)
+        return True
+
+    def usages(self) -> list[tuple[Owner, str, Usage]]:
+        """Return what every known machine used when its host was last asked."""
+        return [
+            (owner, host, seen.usage)
+            for host, machines in self._before.items()
+            for uid, seen in machines.items()
+            if seen.usage is not None and (owner := self.ledger.owners.get(uid)) is not None
+        ]
+
+    def _compare(self, host: str, machines: Sequence[Observed], *, everything: bool) -> None:
+        before = self._before.get(host)
+        now = {seen.uid: seen for seen in machines}
+        self._before[host] = now
+        if everything:
+            self._wake(self.ledger.machines_on(host))
+        elif before is not None:
+            changed = [uid for uid, seen in now.items() if before.get(uid) != seen]
+            self._wake([*changed, *(before.keys() - now.keys())])
+
+    def _wake(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            owner = self.ledger.owners.get(uid)
+            if owner is not None:
+                self.wake(owner)

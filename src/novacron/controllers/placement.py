@@ -1,0 +1,153 @@
+"""The placer: decides where machines go and how much of a host is set aside for each.
+
+Only the leader runs it, and a decision is taken from the table in the same breath as it is
+made, so no two machines are ever promised the same room. It is recorded in the object's status
+before anything is made; the machine's own controller acts on the record.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from novacron.controllers.ledger import Ledger
+from novacron.controllers.ports import MachineKind
+from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.errors import Rejected
+from novacron.core.machine import Machine, Resources
+from novacron.core.report import MachineReport, Phase
+from novacron.runtime.errors import Overloaded, Unreachable
+from novacron.runtime.events import Events
+from novacron.runtime.queue import Queue
+from novacron.runtime.resource import Key, Object
+from novacron.runtime.writer import Writer
+from novacron.scheduler import Placed, choose, fits, one_line
+
+__all__ = ["Placer"]
+
+# Room comes and goes in bursts; those who wait for it are asked once a second at most.
+PATIENCE = timedelta(seconds=1)
+REFUSED_AGAIN = timedelta(seconds=30)
+
+
+@dataclass(slots=True)
+class Placer:
+    """Places the machines of one kind."""
+
+    kind: MachineKind
+    writer: Writer
+    ledger: Ledger
+    events: Events
+    now: Callable[[], datetime]
+    queue: Queue
+    _waiting: set[Key] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.ledger.on_room(self.retry_waiting)
+
+    def retry_waiting(self) -> None:
+        """Have those that found no room looked at again."""
+        for key in self._waiting:
+            self.queue.add_after(key, PATIENCE)
+
+    async def reconcile(self, key: Key) -> timedelta | None:
+        """Place one machine, or see whether what it asks for now still fits where it is."""
+        self._waiting.discard(key)
+        obj = await self._fetch(key)
+        if obj is None or not self._concerns(obj["metadata"]):
+            return None
+        try:
+            machine = self.kind.machine(obj)
+        except Rejected as error:
+            await self._refuse(obj, str(error))
+            return None
+        if machine.host is None:
+            return await self._place(obj, machine)
+        if machine.reserved != machine.wanted:
+            await self._resize(obj, machine)
+        return None
+
+    async def _fetch(self, key: Key) -> Object | None:
+        obj = self.writer.cache.get(key)
+        if obj is None or not self.ledger.is_assumed(obj["metadata"]["uid"]):
+            return obj
+        # An earlier decision got no answer. The server knows, and whatever is written next
+        # carries the version it tells, so that a late arrival of the earlier one is a conflict.
+        obj = await self.writer.fresh(key)
+        held = self.kind.holding(obj) if obj else None
+        if obj:
+            before = (held.host, held.resources) if held else None
+            self.ledger.undo(obj["metadata"]["uid"], before)
+        return obj
+
+    def _concerns(self, metadata: Object) -> bool:
+        # Without our finalizer it could vanish with its machine left behind: not yet, then.
+        ours = self.kind.finalizer in (metadata.get("finalizers") or ())
+        return ours and "deletionTimestamp" not in metadata
+
+    async def _place(self, obj: Object, machine: Machine) -> timedelta | None:
+        decision = choose(self.ledger.table, machine)
+        if not isinstance(decision, Placed):
+            self._waiting.add(Key(machine.namespace, machine.name))
+            claim = Condition("Placed", "False", "NoHostFits", one_line(decision))
+            await self._write(obj, machine, claim)
+            return REFUSED_AGAIN if machine.refused_hosts else None
+        self.ledger.assume(machine.uid, decision.host, machine.wanted)
+        placed = replace(machine, host=decision.host, reserved=machine.wanted)
+        claim = Condition("Placed", "True", "Placed", f"placed on host {decision.host}")
+        await self._record(obj, placed, claim, before=None)
+        return None
+
+    async def _resize(self, obj: Object, machine: Machine) -> None:
+        assert machine.host is not None
+        refusal = fits(self.ledger.table, machine.uid, machine.host, machine.wanted)
+        if refusal:
+            self._waiting.add(Key(machine.namespace, machine.name))
+            message = f"stays as it is on host {machine.host}: {refusal}"
+            await self._write(obj, machine, Condition("Placed", "False", "HostFull", message))
+            return
+        before = (machine.host, machine.reserved or Resources())
+        granted = replace(machine, reserved=machine.wanted)
+        # Until the machine has shrunk it holds the old amount too; the cache tells when it has.
+        self.ledger.assume(machine.uid, machine.host, machine.wanted.covering(before[1]))
+        claim = Condition("Placed", "True", "Placed", f"placed on host {machine.host}")
+        await self._record(obj, granted, claim, before=before)
+
+    async def _record(
+        self,
+        obj: Object,
+        machine: Machine,
+        claim: Condition,
+        *,
+        before: tuple[str, Resources] | None,
+    ) -> None:
+        try:
+            await self._write(obj, machine, claim)
+        except (Unreachable, Overloaded):
+            raise  # it may have been written all the same; the next round asks the server
+        except BaseException:
+            self.ledger.undo(machine.uid, before)
+            raise
+        self.ledger.written(machine.uid)
+
+    async def _write(self, obj: Object, machine: Machine, claim: Condition) -> None:
+        now = self.now()
+        claims: dict[str, Condition | None] = {"Placed": claim}
+        nowhere = machine.host is None
+        if nowhere:
+            claims["Ready"] = replace(claim, type="Ready")
+        report = MachineReport(
+            phase=Phase.PENDING if nowhere else None,
+            host=machine.host,
+            reserved=machine.reserved,
+            # Hosts that had no room once are asked again after a while.
+            refused_hosts=frozenset() if nowhere else machine.refused_hosts,
+            seen=None,
+            conditions=merge_conditions(machine.conditions, claims, now),
+        )
+        written = await self.writer.status(obj, self.kind.status(obj, machine, report))
+        if written and claim.status == "False":
+            self.events.warning(obj, claim.reason, claim.message)
+
+    async def _refuse(self, obj: Object, why: str) -> None:
+        if await self.writer.status(obj, self.kind.refusal(obj, why, self.now())):
+            self.events.warning(obj, "InvalidSpec", why)

@@ -1,0 +1,42 @@
+"""What controllers need to know of a family: how its objects say "machine" and "host"."""
+
+from datetime import datetime
+from typing import Any, Protocol
+
+from novacron.core.host import DeclaredHost, HostReport
+from novacron.core.machine import Holding, Machine
+from novacron.core.report import MachineReport
+
+__all__ = ["HostKind", "MachineKind"]
+
+
+class MachineKind(Protocol):
+    """One API family's word for a machine."""
+
+    finalizer: str
+
+    def machine(self, obj: dict[str, Any]) -> Machine:
+        """Return the machine an object declares; raise Rejected when it cannot be one."""
+
+    def holding(self, obj: dict[str, Any]) -> Holding | None:
+        """Return what is reserved for it, without parsing more of the object than that."""
+
+    def status(
+        self, obj: dict[str, Any], machine: Machine, report: MachineReport
+    ) -> dict[str, Any]:
+        """Return the object's whole status after a round."""
+
+    def refusal(self, obj: dict[str, Any], why: str, now: datetime) -> dict[str, Any]:
+        """Return the whole status of an object that cannot be understood."""
+
+
+class HostKind(Protocol):
+    """The family's word for a host."""
+
+    finalizer: str
+
+    def host(self, obj: dict[str, Any]) -> DeclaredHost:
+        """Return the host an object declares."""
+
+    def status(self, obj: dict[str, Any], report: HostReport) -> dict[str, Any]:
+        """Return the object's whole status after a round."""

@@ -1,0 +1,76 @@
+"""Sums up a machine's round: its phase, its conditions, and what is worth writing."""
+
+from datetime import datetime
+
+from novacron.controllers.machine import Round
+from novacron.core.conditions import Condition, condition_of, merge_conditions
+from novacron.core.machine import Machine
+from novacron.core.report import MachineReport, phase_of, ready_of
+
+__all__ = ["broken", "summarise"]
+
+
+def summarise(
+    machine: Machine, round_: Round, now: datetime, *, write_usage: bool
+) -> MachineReport:
+    """Return what a round found out."""
+    claims: dict[str, Condition | None] = {
+        name: condition_of(name, outcome) for name, outcome in round_.outcomes.items()
+    }
+    claims["Ready"] = ready_of(machine, round_.outcomes)
+    claims["LiveMigratable"] = _live_migratable(machine, round_)
+    claims["Supported"] = _supported(machine)
+    claims["Reconciled"] = None
+    if round_.refused:
+        full = round_.outcomes["Created"]
+        claims["Placed"] = Condition("Placed", "False", full.reason, full.message)
+    return MachineReport(
+        phase=phase_of(machine, round_.seen, round_.outcomes),
+        host=None if round_.refused else machine.host,
+        reserved=None if round_.refused else machine.reserved,
+        refused_hosts=_refused_hosts(machine, round_),
+        seen=round_.seen,
+        conditions=merge_conditions(machine.conditions, claims, now),
+        write_usage=write_usage,
+    )
+
+
+def broken(machine: Machine, error: Exception, now: datetime) -> MachineReport:
+    """Return what to write after a failure of our own: all stays, and one condition says so."""
+    claim = Condition("Reconciled", "False", "InternalError", f"{type(error).__name__}: {error}")
+    return MachineReport(
+        phase=None,
+        host=machine.host,
+        reserved=machine.reserved,
+        refused_hosts=machine.refused_hosts,
+        seen=None,
+        conditions=merge_conditions(machine.conditions, {"Reconciled": claim}, now),
+    )
+
+
+def _refused_hosts(machine: Machine, round_: Round) -> frozenset[str]:
+    if round_.seen is not None:
+        return frozenset()  # it found a home; old refusals are history
+    if round_.refused and machine.host:
+        return machine.refused_hosts | {machine.host}
+    return machine.refused_hosts
+
+
+def _live_migratable(machine: Machine, round_: Round) -> Condition:
+    name = "LiveMigratable"
+    if not machine.live_migration_allowed:
+        message = "spec.migrationPolicy.allowLiveMigration is false"
+        return Condition(name, "False", "NotAllowed", message)
+    if round_.seen is None:
+        return Condition(name, "Unknown", "NotCreated", "VM does not exist yet")
+    if not round_.seen.live_migratable:
+        message = "the host's driver cannot migrate machines live"
+        return Condition(name, "False", "DriverCannotMigrate", message)
+    return Condition(name, "True", "MigrationCapable", "VM can be live migrated")
+
+
+def _supported(machine: Machine) -> Condition | None:
+    if not machine.unanswered:
+        return None
+    message = "; ".join(f"{entry.field}: {entry.message}" for entry in machine.unanswered)
+    return Condition("Supported", "False", "NotYetSupported", message)

@@ -1,0 +1,109 @@
+"""A host: where machines can run, how much room it has and who may use it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from novacron.core.conditions import Condition
+from novacron.core.machine import Resources
+
+__all__ = ["DeclaredHost", "Host", "HostFacts", "HostReport", "Overcommit", "Taint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A mark that keeps machines away; effects are Kubernetes' own words."""
+
+    key: str
+    effect: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        mark = f"{self.key}={self.value}" if self.value else self.key
+        return f"{mark}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class Overcommit:
+    """How many times over each resource may be promised; memory and disk by default once."""
+
+    cpu: float = 1.0
+    memory: float = 1.0
+    disk: float = 1.0
+
+    def of(self, capacity: Resources) -> Resources:
+        """Return what may be promised of this capacity, rounded down."""
+        return Resources(
+            int(capacity.vcpus * self.cpu),
+            int(capacity.memory_mib * self.memory),
+            int(capacity.disk_mib * self.disk),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """What a driver says of a host it reaches."""
+
+    name: str
+    capacity: Resources
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredHost:
+    """A host as its owner declared it, with what was last written about it.
+
+    ``settings`` is the section meant for its driver alone; nobody else reads it.
+    """
+
+    uid: str
+    name: str
+    driver: str
+    endpoint: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    overcommit: Overcommit = Overcommit()
+    deleting: bool = False
+    generation: int = 0
+    conditions: tuple[Condition, ...] = ()
+    allocatable: Resources | None = None
+
+    def seen_by_scheduler(self) -> "Host":
+        """Return it as the scheduler sees it: ready only once somebody reached it."""
+        ready = next((claim for claim in self.conditions if claim.type == "Ready"), None)
+        is_ready = ready is not None and ready.status == "True" and self.allocatable is not None
+        return Host(
+            name=self.name,
+            allocatable=self.allocatable or Resources(),
+            labels=self.labels,
+            taints=self.taints,
+            unschedulable=self.unschedulable or self.deleting,
+            ready=is_ready,
+            why_not_ready="" if is_ready else (ready.message if ready else "not reached yet"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HostReport:
+    """What one round found out about a host; None where it could not be asked."""
+
+    conditions: tuple[Condition, ...]
+    capacity: Resources | None
+    allocatable: Resources | None
+    machines: int | None
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host as the scheduler sees it: declared marks and known room."""
+
+    name: str
+    allocatable: Resources
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    ready: bool = True
+    why_not_ready: str = ""

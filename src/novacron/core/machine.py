@@ -1,0 +1,190 @@
+"""A machine: what is wanted of it, what is handed to a driver, and what was seen of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from novacron.core.conditions import Condition
+
+__all__ = [
+    "Holding",
+    "Machine",
+    "MachinePlan",
+    "MachineRef",
+    "Nic",
+    "Observed",
+    "Power",
+    "Resources",
+    "Unanswered",
+    "Usage",
+]
+
+
+class Power(StrEnum):
+    """Whether a machine runs."""
+
+    ON = "On"
+    OFF = "Off"
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """An amount of what hosts have and machines take."""
+
+    vcpus: int = 0
+    memory_mib: int = 0
+    disk_mib: int = 0
+
+    def __add__(self, other: "Resources") -> "Resources":
+        return Resources(
+            self.vcpus + other.vcpus,
+            self.memory_mib + other.memory_mib,
+            self.disk_mib + other.disk_mib,
+        )
+
+    def __sub__(self, other: "Resources") -> "Resources":
+        return Resources(
+            self.vcpus - other.vcpus,
+            self.memory_mib - other.memory_mib,
+            self.disk_mib - other.disk_mib,
+        )
+
+    def covering(self, other: "Resources") -> "Resources":
+        """Return the least amount that is enough for either."""
+        return Resources(
+            max(self.vcpus, other.vcpus),
+            max(self.memory_mib, other.memory_mib),
+            max(self.disk_mib, other.disk_mib),
+        )
+
+    def fits(self, room: "Resources") -> bool:
+        """Say whether this amount can be taken from the room."""
+        return (
+            self.vcpus <= room.vcpus
+            and self.memory_mib <= room.memory_mib
+            and self.disk_mib <= room.disk_mib
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRef:
+    """Which machine, and where.
+
+    The UID is the identity: whatever a driver makes carries it, so that work done before a
+    crash is found again. Namespace and name are for people.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A network interface as it was asked for; no address means DHCP."""
+
+    network: str
+    address: str | None = None
+    gateway: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MachinePlan:
+    """All that a driver needs to make a machine or change one."""
+
+    ref: MachineRef
+    resources: Resources
+    image: str
+    nics: tuple[Nic, ...] = ()
+    user_data: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a guest really uses; None where the hypervisor cannot tell."""
+
+    cpu_cores: float | None = None
+    memory_mib: int | None = None
+    disk_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What the hypervisor says of one machine now.
+
+    ``changing`` names the operation under way, if any: then the rest may be about to change.
+    """
+
+    uid: str
+    vm_id: str
+    power: Power
+    resources: Resources
+    changing: str | None = None
+    addresses: tuple[str, ...] = ()
+    usage: Usage | None = None
+    live_migratable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What one machine holds of one host."""
+
+    uid: str
+    host: str
+    resources: Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A field that asks for action nobody can take yet: it is said, never ignored."""
+
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine as its owner declared it, with what was recorded about it so far.
+
+    ``host`` and ``reserved`` are the placer's word: no machine is made before both are
+    recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room
+    for it after all; ``conditions`` and ``usage`` are what was last written.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    wanted: Resources
+    image: str
+    power: Power
+    generation: int = 0
+    deleting: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    host_selector: Mapping[str, str] = field(default_factory=dict)
+    nics: tuple[Nic, ...] = ()
+    user_data: str | None = None
+    live_migration_allowed: bool = True
+    unanswered: tuple[Unanswered, ...] = ()
+    host: str | None = None
+    reserved: Resources | None = None
+    refused_hosts: frozenset[str] = frozenset()
+    conditions: tuple[Condition, ...] = ()
+    usage: Usage | None = None
+
+    @property
+    def ref(self) -> MachineRef:
+        """The reference drivers know it by; only a placed machine has one."""
+        if self.host is None:
+            raise ValueError(f"{self.namespace}/{self.name} has no host yet")
+        return MachineRef(self.uid, self.namespace, self.name, self.host)
+
+    def plan(self) -> MachinePlan:
+        """Return what a driver is asked for: never more than what is reserved."""
+        return MachinePlan(
+            ref=self.ref,
+            resources=self.reserved or self.wanted,
+            image=self.image,
+            nics=self.nics,
+            user_data=self.user_data,
+        )

@@ -1,0 +1,62 @@
+"""What one round found out about a machine, for its family to write down in its own words."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from novacron.core.conditions import Condition
+from novacron.core.machine import Machine, Observed, Power, Resources
+from novacron.core.steps import Blocked, Done, Outcome
+
+__all__ = ["MachineReport", "Phase", "phase_of", "ready_of"]
+
+
+class Phase(StrEnum):
+    """A machine's state in one word; derived, and never read to decide anything."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    MIGRATING = "Migrating"
+    STOPPED = "Stopped"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReport:
+    """Everything a family's status can say; ``phase`` is None when nobody can tell."""
+
+    phase: Phase | None
+    host: str | None
+    reserved: Resources | None
+    refused_hosts: frozenset[str]
+    seen: Observed | None
+    conditions: tuple[Condition, ...]
+    write_usage: bool = False
+
+
+def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcome]) -> Phase | None:
+    """Derive the phase from what was seen and where the steps stopped."""
+    last = next(reversed(outcomes.values()), None)
+    if seen is None:
+        return Phase.FAILED if isinstance(last, Blocked) else _unseen(machine, last)
+    if seen.power is Power.ON:
+        return Phase.RUNNING
+    if machine.power is Power.OFF:
+        return Phase.STOPPED
+    return Phase.FAILED if isinstance(last, Blocked) else Phase.PENDING
+
+
+def _unseen(machine: Machine, last: Outcome | None) -> Phase | None:
+    # A machine that could not be asked about is as it was, for all anyone knows.
+    unknown = machine.host is not None and last is not None and last.reason == "HostUnreachable"
+    return None if unknown else Phase.PENDING
+
+
+def ready_of(machine: Machine, outcomes: dict[str, Outcome]) -> Condition:
+    """Derive Ready: every step is done and the machine runs as it should."""
+    for name, outcome in outcomes.items():
+        if not isinstance(outcome, Done):
+            status = "Unknown" if outcome.reason == "HostUnreachable" else "False"
+            return Condition("Ready", status, outcome.reason, outcome.message or f"{name} waits")
+    if machine.power is Power.OFF:
+        return Condition("Ready", "False", "Stopped", "VM is stopped, as asked")
+    return Condition("Ready", "True", "VMReady", "VM is running and ready")

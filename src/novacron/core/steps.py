@@ -1,0 +1,81 @@
+"""Steps: how a reconciler is written.
+
+A step owns one condition, opens with "already settled?", and says what came of it. The runner
+stops at the first step that is not done. Waiting is not an error, and nothing sleeps here.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+from novacron.core.errors import Busy, OutOfCapacity, Rejected, Unreachable, Unsupported
+
+__all__ = ["Blocked", "Done", "Outcome", "Step", "Wait", "run_steps"]
+
+S = TypeVar("S")
+
+# A host's circuit breaker and its inventory wake its machines earlier when it is back.
+TROUBLE_AGAIN = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The step's condition is True."""
+
+    reason: str = "Done"
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The condition is Unknown; look again after a while, or when something changes."""
+
+    reason: str
+    after: timedelta | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """The condition is False until somebody changes something."""
+
+    reason: str
+    message: str
+
+
+Outcome = Done | Wait | Blocked
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[S]):
+    """One verb and the condition it owns."""
+
+    condition: str
+    run: Callable[[S], Awaitable[Outcome]]
+
+
+async def run_steps(steps: Sequence[Step[S]], scope: S) -> dict[str, Outcome]:
+    """Run the steps in order up to the first that is not done; failures become outcomes."""
+    outcomes: dict[str, Outcome] = {}
+    for step in steps:
+        outcome = await _attempt(step, scope)
+        outcomes[step.condition] = outcome
+        if not isinstance(outcome, Done):
+            break
+    return outcomes
+
+
+async def _attempt(step: Step[S], scope: S) -> Outcome:
+    try:
+        return await step.run(scope)
+    except Rejected as error:
+        return Blocked("Rejected", str(error))
+    except Unsupported as error:
+        return Blocked("Unsupported", str(error))
+    except Busy as error:
+        return Wait("Busy", error.after, str(error))
+    except OutOfCapacity as error:
+        return Wait("HostFull", TROUBLE_AGAIN, str(error))
+    except Unreachable as error:
+        return Wait("HostUnreachable", TROUBLE_AGAIN, str(error))

@@ -1,0 +1,185 @@
+"""A driver for machines that exist only in a simulation file.
+
+Every call is one short transaction, made right on the event loop: it costs tens of
+microseconds, less than handing it to a thread would. The driver keeps nothing about machines
+in memory, so a process killed at any instruction has either done a thing or not.
+"""
+
+import random as chance
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from novacron.core.driver import Accepted, Capability
+from novacron.core.errors import Rejected
+from novacron.core.host import HostFacts
+from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
+from novacron.drivers.simulation import convert
+from novacron.drivers.simulation.errors import core_errors
+from novacron.drivers.simulation.faults import Operation, strike
+from novacron.drivers.simulation.host import SimulatedHost
+from novacron.drivers.simulation.room import require_sense, require_whole_disk
+from novacron.drivers.simulation.store import Store
+from novacron.drivers.simulation.turn import Turn, microseconds
+
+__all__ = ["SimulationDriver"]
+
+CAPABILITIES = frozenset({Capability.INVENTORY, Capability.RESIZE_RUNNING})
+
+
+def utc_now() -> datetime:
+    """Tell the time; operations end at moments of the wall clock because they outlive us."""
+    return datetime.now(UTC)
+
+
+class SimulationDriver:
+    """One host of the simulation; satisfies ``Driver`` and ``Inventory``.
+
+    An order that the machine is already carrying out is accepted again; one that contradicts
+    the operation under way is ``Busy`` until that ends. ``resize`` and ``set_power`` of a
+    machine that is not there are ``Busy`` too: somebody removed it after the caller saw it,
+    so the caller has to look again, and will find nothing and make it anew. ``Rejected`` would
+    stop it until its owner wrote a new spec, ``Unreachable`` would blame the host.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        host: SimulatedHost,
+        *,
+        clock: Callable[[], datetime] = utc_now,
+        random: Callable[[], float] = chance.random,
+    ) -> None:
+        self._path = path
+        self._host = host
+        self._clock = clock
+        self._random = random
+        self._opened: tuple[Store, int] | None = None
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Machines are listed in one call, and running ones change size."""
+        return CAPABILITIES
+
+    async def observe(self, ref: MachineRef) -> Observed | None:
+        """Tell how the machine is; None means it does not exist."""
+        self._admit(Operation.OBSERVE, ref)
+        with core_errors(self._path):
+            store, host_id = self._file()
+            store.settle(microseconds(self._clock()))
+            row = store.machine(host_id, ref.uid)
+            return None if row is None else convert.observed(row, self._host.usage)
+
+    async def create(self, plan: MachinePlan) -> Accepted:
+        """Make the machine, powered off. The same UID twice makes one machine."""
+        self._admit(Operation.CREATE, plan.ref)
+        require_sense(plan.resources)
+        with self._turn() as turn:
+            row = turn.find(plan.ref)
+            if row is None:
+                return turn.add(plan)
+            if row.change == Operation.DELETE:
+                turn.require_idle(row)
+            return turn.accepted_before(row)
+
+    async def resize(self, plan: MachinePlan) -> Accepted:
+        """Give the machine the plan's resources, whether it runs or not; disks never shrink."""
+        self._admit(Operation.RESIZE, plan.ref)
+        require_sense(plan.resources)
+        with self._turn() as turn:
+            row = turn.present(plan.ref)
+            if row.change in (None, Operation.RESIZE) and row.next_size == plan.resources:
+                return turn.accepted_before(row)
+            require_whole_disk(row, plan.resources)
+            turn.require_idle(row)
+            return turn.grow(row, plan)
+
+    async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
+        """Start or stop the machine.
+
+        A forced stop takes no time and cuts a start or an orderly stop short.
+        """
+        starting = want is Power.ON
+        operation = Operation.START if starting else Operation.STOP
+        self._admit(operation, ref)
+        with self._turn() as turn:
+            row = turn.present(ref)
+            at_once = force and not starting
+            cut = at_once and row.change in (Operation.START, Operation.STOP)
+            if not cut:
+                if row.change == operation or (row.change is None and row.power == want):
+                    return turn.accepted_before(row)
+                turn.require_idle(row)
+            delay = self._host.delays.start if starting else self._host.delays.stop
+            delay = timedelta(0) if at_once else delay
+            turn.store.change_power(row.number, want, operation, turn.end(delay))
+            return Accepted(delay)
+
+    async def delete(self, ref: MachineRef) -> Accepted:
+        """Remove the machine and all it owns, running or not. An absent machine is success."""
+        self._admit(Operation.DELETE, ref)
+        with self._turn() as turn:
+            row = turn.find(ref)
+            if row is None:
+                return Accepted()
+            if row.change == Operation.DELETE:
+                return turn.accepted_before(row)
+            turn.require_idle(row)
+            delay = self._host.delays.delete
+            turn.store.remove(row.number, Operation.DELETE, turn.end(delay))
+            return Accepted(delay)
+
+    async def machines(self, host: str) -> Sequence[Observed]:
+        """Tell of every machine on the host that carries an owner's UID."""
+        self._require_own(host)
+        strike(self._host.faults, Operation.MACHINES, "*", self._random)
+        with core_errors(self._path):
+            store, host_id = self._file()
+            store.settle(microseconds(self._clock()))
+            return convert.observed_all(store.machines(host_id), self._host.usage)
+
+    async def hosts(self) -> AsyncIterator[HostFacts]:
+        """Tell of the one host, if its file can be read."""
+        strike(self._host.faults, Operation.HOSTS, "*", self._random)
+        with core_errors(self._path):
+            store, host_id = self._file()
+            store.host(host_id)
+        yield HostFacts(self._host.name, self._host.capacity, version="simulation")
+
+    async def close(self) -> None:
+        """Let go of the file; the machines stay in it."""
+        if self._opened is not None:
+            store, _ = self._opened
+            self._opened = None
+            with core_errors(self._path):
+                store.let_go()
+
+    @contextmanager
+    def _turn(self) -> Iterator[Turn]:
+        """Open a transaction on the file in which all that is due has happened."""
+        with core_errors(self._path):
+            store, host_id = self._file()
+            turn = Turn(store, self._host, host_id, microseconds(self._clock()))
+            with store.writing(turn.now_us):
+                yield turn
+
+    def _file(self) -> tuple[Store, int]:
+        """Open the file when first needed: a host is declared before its file can be read."""
+        if self._opened is None:
+            store = Store.share(self._path)
+            try:
+                self._opened = store, store.host_id(self._host.name)
+            except BaseException:
+                store.let_go()
+                raise
+        return self._opened
+
+    def _admit(self, operation: Operation, ref: MachineRef) -> None:
+        self._require_own(ref.host)
+        strike(self._host.faults, operation, ref.name, self._random)
+
+    def _require_own(self, host: str) -> None:
+        """Refuse to speak for another host: an empty answer would look like lost machines."""
+        if host != self._host.name:
+            raise Rejected(f"host {host} is not reached through host {self._host.name}")

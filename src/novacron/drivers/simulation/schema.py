@@ -1,0 +1,90 @@
+"""The simulation file's tables: hosts, their machines, and the addresses nobody has.
+
+The file keeps its own books: triggers count what machines hold of their host and give
+addresses back, so no writer, not even a person with a SQLite shell, can get them wrong.
+"""
+
+__all__ = ["SCHEMA", "SCHEMA_VERSION"]
+
+# The number that SCHEMA leaves in the file; raise both together.
+SCHEMA_VERSION = 1
+
+# A machine is what it is (vcpus, power, …) and, while an operation is under way, also what it
+# will be when that ends (next_…). Until then it holds the greater of both, so that neither a
+# growing nor a shrinking machine can be promised away. Outside an operation both are the same.
+# Address slot 0 is the network's own and slot 1 its gateway, so machines begin at 2.
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS hosts (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL UNIQUE,
+  held_vcpus INTEGER NOT NULL DEFAULT 0,
+  held_memory_mib INTEGER NOT NULL DEFAULT 0,
+  held_disk_mib INTEGER NOT NULL DEFAULT 0,
+  next_slot INTEGER NOT NULL DEFAULT 2
+);
+
+CREATE TABLE IF NOT EXISTS free_slots (
+  host_id INTEGER NOT NULL REFERENCES hosts (id),
+  slot INTEGER NOT NULL,
+  PRIMARY KEY (host_id, slot)
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS machines (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  host_id INTEGER NOT NULL REFERENCES hosts (id),
+  uid TEXT,
+  namespace TEXT NOT NULL,
+  name TEXT NOT NULL,
+  power TEXT NOT NULL,
+  vcpus INTEGER NOT NULL,
+  memory_mib INTEGER NOT NULL,
+  disk_mib INTEGER NOT NULL,
+  next_power TEXT NOT NULL,
+  next_vcpus INTEGER NOT NULL,
+  next_memory_mib INTEGER NOT NULL,
+  next_disk_mib INTEGER NOT NULL,
+  addresses TEXT NOT NULL,
+  slots TEXT NOT NULL,
+  change TEXT,
+  ends_us INTEGER,
+  held_vcpus INTEGER AS (max(vcpus, next_vcpus)),
+  held_memory_mib INTEGER AS (max(memory_mib, next_memory_mib)),
+  held_disk_mib INTEGER AS (max(disk_mib, next_disk_mib)),
+  UNIQUE (host_id, uid),
+  CHECK ((change IS NULL) = (ends_us IS NULL))
+);
+
+CREATE INDEX IF NOT EXISTS changing_machines ON machines (ends_us) WHERE ends_us IS NOT NULL;
+
+CREATE TRIGGER IF NOT EXISTS machine_made AFTER INSERT ON machines BEGIN
+  UPDATE hosts SET
+    held_vcpus = held_vcpus + new.held_vcpus,
+    held_memory_mib = held_memory_mib + new.held_memory_mib,
+    held_disk_mib = held_disk_mib + new.held_disk_mib
+  WHERE id = new.host_id;
+END;
+
+CREATE TRIGGER IF NOT EXISTS machine_resized AFTER UPDATE ON machines
+WHEN new.held_vcpus != old.held_vcpus
+  OR new.held_memory_mib != old.held_memory_mib
+  OR new.held_disk_mib != old.held_disk_mib
+BEGIN
+  UPDATE hosts SET
+    held_vcpus = held_vcpus + new.held_vcpus - old.held_vcpus,
+    held_memory_mib = held_memory_mib + new.held_memory_mib - old.held_memory_mib,
+    held_disk_mib = held_disk_mib + new.held_disk_mib - old.held_disk_mib
+  WHERE id = new.host_id;
+END;
+
+CREATE TRIGGER IF NOT EXISTS machine_gone AFTER DELETE ON machines BEGIN
+  UPDATE hosts SET
+    held_vcpus = held_vcpus - old.held_vcpus,
+    held_memory_mib = held_memory_mib - old.held_memory_mib,
+    held_disk_mib = held_disk_mib - old.held_disk_mib
+  WHERE id = old.host_id;
+  INSERT INTO free_slots (host_id, slot)
+    SELECT old.host_id, value FROM json_each(old.slots);
+END;
+
+PRAGMA user_version = 1;
+"""

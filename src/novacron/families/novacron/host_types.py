@@ -1,0 +1,203 @@
+"""Host ``novacron.io/v1alpha1``: where machines run. A kind of ours, not of the specification."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from novacron.crd import (
+    AGE,
+    Atomic,
+    Column,
+    CustomResource,
+    ListMap,
+    Model,
+    PositiveQuantity,
+    Rule,
+    kind,
+)
+from novacron.families.novacron.shared_types import Amounts, Condition, Labels
+
+__all__ = [
+    "Host",
+    "HostOvercommit",
+    "HostSpec",
+    "HostStatus",
+    "HostTaint",
+    "SimulatedCapacity",
+    "SimulatedDelays",
+    "SimulatedFault",
+    "SimulatedUsage",
+    "Simulation",
+]
+
+Factor = Annotated[float, Field(ge=0.1, le=100)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Duration = Annotated[
+    str,
+    Field(max_length=32),
+    Rule(
+        "self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h|d))+)$')",
+        "must be a duration such as 500ms, 2s or 1h30m",
+    ),
+]
+
+
+class HostTaint(Model):
+    """A mark that keeps machines away unless they tolerate it."""
+
+    key: Annotated[str, Field(min_length=1, max_length=317)]
+    """What it is about."""
+    value: Annotated[str, Field(max_length=63)] = ""
+    """More about it."""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
+    """NoSchedule keeps new machines away, PreferNoSchedule if others will do, NoExecute moves
+    those away that are there."""
+
+
+class HostOvercommit(Model):
+    """How many times over each resource may be promised."""
+
+    cpu: Factor = 1.0
+    """Times the CPUs."""
+    memory: Factor = 1.0
+    """Times the memory."""
+    disk: Factor = 1.0
+    """Times the disk space."""
+
+
+class SimulatedCapacity(Model):
+    """How much the simulated host has."""
+
+    cpu: Annotated[int, Field(ge=1, le=65536)]
+    """CPUs."""
+    memory: PositiveQuantity
+    """Memory."""
+    disk: PositiveQuantity
+    """Disk space."""
+
+
+class SimulatedDelays(Model):
+    """How long the simulated host takes for each operation."""
+
+    create: Duration = "0s"
+    """To make a machine."""
+    start: Duration = "0s"
+    """To start one."""
+    stop: Duration = "0s"
+    """To stop one."""
+    resize: Duration = "0s"
+    """To give one more or less."""
+    delete: Duration = "0s"
+    """To remove one."""
+
+
+class SimulatedFault(Model):
+    """Something that goes wrong on the simulated host."""
+
+    operation: Literal["create", "resize", "start", "stop", "delete", "observe", "hosts"]
+    """What goes wrong."""
+    error: Literal["Unreachable", "Busy", "OutOfCapacity", "Rejected", "Unsupported"]
+    """How it goes wrong."""
+    rate: Fraction = 1.0
+    """How often: 0 is never, 1 always."""
+    machines: Annotated[str, Field(max_length=253)] | None = None
+    """For which machines, as a pattern of names such as web-*; without it, for all."""
+    message: Annotated[str, Field(max_length=1024)] | None = None
+    """What the host says; without it, something fitting."""
+
+
+class SimulatedUsage(Model):
+    """How much of what it has a simulated guest uses."""
+
+    cpu: Fraction = 0.25
+    """Share of its CPUs."""
+    memory: Fraction = 0.5
+    """Share of its memory."""
+    disk: Fraction = 0.1
+    """Share of its disk."""
+
+
+class Simulation(Model):
+    """A host that exists only in memory."""
+
+    capacity: SimulatedCapacity
+    """How much it has."""
+    delays: SimulatedDelays = SimulatedDelays()
+    """How long it takes."""
+    faults: Annotated[list[SimulatedFault], Atomic(), Field(max_length=64)] = []
+    """What goes wrong."""
+    usage: SimulatedUsage = SimulatedUsage()
+    """How much its guests use."""
+
+
+class HostSpec(Model):
+    """What the host is and who may use it."""
+
+    __rules__ = (
+        Rule(
+            "self.driver != 'simulation' || has(self.simulation)",
+            "driver simulation needs simulation with the capacity of the host",
+            field_path=".simulation",
+            reason="FieldValueRequired",
+        ),
+    )
+
+    driver: Literal["simulation"]
+    """Which hypervisor it is."""
+    endpoint: Annotated[str, Field(max_length=2048)] | None = None
+    """How it is reached; a simulated host needs none."""
+    labels: Labels = {}
+    """What machines choose it by."""
+    taints: Annotated[list[HostTaint], ListMap("key", "effect"), Field(max_length=64)] = []
+    """What keeps machines away from it."""
+    unschedulable: bool = False
+    """Whether it takes no new machines."""
+    overcommit: HostOvercommit = HostOvercommit()
+    """How many times over it may be promised."""
+    simulation: Simulation | None = None
+    """What a simulated host is like."""
+
+
+class HostStatus(Model):
+    """What is known of the host."""
+
+    conditions: Annotated[list[Condition], ListMap("type")] = []
+    """What is so and what is not; Ready says whether it answers."""
+    capacity: Amounts | None = None
+    """What it has."""
+    allocatable: Amounts | None = None
+    """What may be promised to machines: the capacity times overcommit."""
+    machines: Annotated[int, Field(ge=0)] | None = None
+    """How many machines it has."""
+    driver_version: str | None = None
+    """What the hypervisor says it is."""
+    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    """The metadata.generation that all this was found out for."""
+
+
+@kind(
+    group="novacron.io",
+    version="v1alpha1",
+    short=("nvhost",),
+    scope="Cluster",
+    categories=("novacron",),
+    columns=(
+        Column("Driver", ".spec.driver"),
+        Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        Column("CPU", ".status.capacity.cpu", "integer"),
+        Column("Memory", ".status.capacity.memory"),
+        Column("Machines", ".status.machines", "integer"),
+        Column("Cordoned", ".spec.unschedulable", "boolean"),
+        AGE,
+        Column("Disk", ".status.capacity.disk", priority=1),
+        Column("Reason", '.status.conditions[?(@.type=="Ready")].reason', priority=1),
+        Column("Version", ".status.driverVersion", priority=1),
+    ),
+)
+class Host(CustomResource):
+    """A place where machines run, reached by a driver."""
+
+    spec: HostSpec
+    """What the host is and who may use it."""
+    status: HostStatus | None = None
+    """What is known of the host."""

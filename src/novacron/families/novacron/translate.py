@@ -1,0 +1,272 @@
+"""What a VirtualMachine and a Host of ``novacron.io/v1alpha1`` mean to the core, and back."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.errors import Rejected
+from novacron.core.host import DeclaredHost, HostReport, Overcommit, Taint
+from novacron.core.machine import (
+    Holding,
+    Machine,
+    Nic,
+    Observed,
+    Power,
+    Resources,
+    Unanswered,
+    Usage,
+)
+from novacron.core.quantity import format_mib, mib, parse_quantity
+from novacron.core.report import MachineReport, Phase
+from novacron.families.novacron.host_types import HostSpec
+from novacron.families.novacron.template_types import MachineResources, Network, TemplateSpec
+from novacron.families.novacron.types import VirtualMachineSpec
+
+__all__ = ["HostKind", "VirtualMachineKind"]
+
+Object = dict[str, Any]
+
+# Fields that ask for action which no controller takes yet, by their place in the template.
+NOT_YET = {
+    "volumes": "the machine runs without these disks",
+    "devices": "the machine runs without these devices",
+    "affinity": "the machine is placed without regard to it",
+    "tolerations": "hosts with taints are avoided all the same",
+    "lifecycle": "the machine starts and stops without these hooks",
+}
+SNAPSHOTS_NOT_YET = "no snapshots are taken"
+
+
+class VirtualMachineKind:
+    """How a VirtualMachine says "machine"."""
+
+    finalizer = "novacron.io/machine"
+
+    def machine(self, obj: Object) -> Machine:
+        """Return the machine an object declares; raise Rejected when it cannot be one."""
+        try:
+            spec = VirtualMachineSpec.model_validate(obj["spec"])
+        except ValidationError as error:
+            raise Rejected(_first_problem(error)) from error
+        metadata, status, template = obj["metadata"], obj.get("status") or {}, spec.template.spec
+        return Machine(
+            uid=metadata["uid"],
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            wanted=_wanted(template.resources),
+            image=template.image.source,
+            power=Power.ON if spec.running else Power.OFF,
+            generation=metadata["generation"],
+            deleting="deletionTimestamp" in metadata,
+            labels=spec.template.metadata.labels,
+            host_selector=template.node_selector,
+            nics=tuple(_nic(network) for network in template.networks),
+            user_data=template.user_data,
+            live_migration_allowed=spec.migration_policy.allow_live_migration,
+            unanswered=tuple(_unanswered(spec)),
+            host=status.get("nodeName"),
+            reserved=_amounts(status.get("reservation")),
+            refused_hosts=frozenset(status.get("refusedHosts") or ()),
+            conditions=_conditions(status),
+            usage=_usage(status.get("resources")),
+        )
+
+    def holding(self, obj: Object) -> Holding | None:
+        """Return what is reserved for it, without parsing more of the object than that."""
+        status = obj.get("status")
+        if not status or not status.get("nodeName"):
+            return None
+        reserved = _amounts(status.get("reservation")) or Resources()
+        # A machine that is to shrink holds what it still has until it has shrunk.
+        held = reserved.covering(_available(status.get("resources")))
+        return Holding(obj["metadata"]["uid"], status["nodeName"], held)
+
+    def status(self, obj: Object, machine: Machine, report: MachineReport) -> Object:
+        """Return the object's whole status after a round; what is not ours stays."""
+        status: Object = dict(obj.get("status") or {})
+        if report.phase is not None:
+            status["phase"] = report.phase.value
+        status["nodeName"] = report.host
+        status["reservation"] = _written_amounts(report.reserved)
+        status["refusedHosts"] = sorted(report.refused_hosts) or None
+        status["conditions"] = _written_conditions(report.conditions)
+        status["observedGeneration"] = machine.generation
+        if report.seen is not None:
+            status["vmID"] = report.seen.vm_id
+            status["ipAddresses"] = list(report.seen.addresses) or None
+            status["resources"] = _written_usage(report.seen, machine, report)
+        return status
+
+    def refusal(self, obj: Object, why: str, now: datetime) -> Object:
+        """Return the status of an object that cannot be understood."""
+        status: Object = dict(obj.get("status") or {})
+        claim = Condition("Ready", "False", "InvalidSpec", why)
+        conditions = merge_conditions(_conditions(status), {"Ready": claim}, now)
+        return status | {
+            "phase": Phase.FAILED.value,
+            "conditions": _written_conditions(conditions),
+            "observedGeneration": obj["metadata"]["generation"],
+        }
+
+
+class HostKind:
+    """How a Host says "host"."""
+
+    finalizer = "novacron.io/host"
+
+    def host(self, obj: Object) -> DeclaredHost:
+        """Return the host an object declares."""
+        try:
+            spec = HostSpec.model_validate(obj["spec"])
+        except ValidationError as error:
+            raise Rejected(_first_problem(error)) from error
+        metadata, status = obj["metadata"], obj.get("status") or {}
+        return DeclaredHost(
+            uid=metadata["uid"],
+            name=metadata["name"],
+            driver=spec.driver,
+            endpoint=spec.endpoint,
+            settings=obj["spec"].get(spec.driver) or {},
+            labels=spec.labels,
+            taints=tuple(Taint(taint.key, taint.effect, taint.value) for taint in spec.taints),
+            unschedulable=spec.unschedulable,
+            overcommit=Overcommit(
+                spec.overcommit.cpu, spec.overcommit.memory, spec.overcommit.disk
+            ),
+            deleting="deletionTimestamp" in metadata,
+            generation=metadata["generation"],
+            conditions=_conditions(status),
+            allocatable=_amounts(status.get("allocatable")),
+        )
+
+    def status(self, obj: Object, report: HostReport) -> Object:
+        """Return the object's whole status after a round."""
+        status: Object = dict(obj.get("status") or {})
+        status["conditions"] = _written_conditions(report.conditions)
+        status["observedGeneration"] = obj["metadata"]["generation"]
+        if report.capacity is not None:
+            status["capacity"] = _written_amounts(report.capacity)
+            status["allocatable"] = _written_amounts(report.allocatable)
+            status["driverVersion"] = report.version or None
+        if report.machines is not None:
+            status["machines"] = report.machines
+        return status
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return f"spec.{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}"
+
+
+def _wanted(resources: MachineResources) -> Resources:
+    return Resources(resources.cpu, mib(resources.memory), mib(resources.disk))
+
+
+def _nic(network: Network) -> Nic:
+    if network.ipv4 is None:
+        return Nic(network.name)
+    return Nic(network.name, network.ipv4.address, network.ipv4.gateway)
+
+
+def _unanswered(spec: VirtualMachineSpec) -> Iterator[Unanswered]:
+    template: TemplateSpec = spec.template.spec
+    for name, consequence in NOT_YET.items():
+        if getattr(template, name):
+            yield Unanswered(f"spec.template.spec.{name}", consequence)
+    if spec.snapshot_policy is not None:
+        yield Unanswered("spec.snapshotPolicy", SNAPSHOTS_NOT_YET)
+
+
+def _amounts(written: Mapping[str, Any] | None) -> Resources | None:
+    if not written:
+        return None
+    return Resources(written["cpu"], mib(written["memory"]), mib(written["disk"]))
+
+
+def _available(written: Mapping[str, Any] | None) -> Resources:
+    if not written:
+        return Resources()
+    return Resources(
+        int(written["cpu"]["available"]),
+        mib(written["memory"]["available"]),
+        mib(written["disk"]["available"]),
+    )
+
+
+def _written_amounts(amount: Resources | None) -> Object | None:
+    if amount is None:
+        return None
+    return {
+        "cpu": amount.vcpus,
+        "memory": format_mib(amount.memory_mib),
+        "disk": format_mib(amount.disk_mib),
+    }
+
+
+def _conditions(status: Mapping[str, Any]) -> tuple[Condition, ...]:
+    return tuple(
+        Condition(
+            type=entry["type"],
+            status=entry["status"],
+            reason=entry.get("reason", ""),
+            message=entry.get("message", ""),
+            probed=_time(entry.get("lastProbeTime")),
+            since=_time(entry.get("lastTransitionTime")),
+        )
+        for entry in status.get("conditions") or ()
+    )
+
+
+def _written_conditions(conditions: tuple[Condition, ...]) -> list[Object]:
+    return [
+        {
+            "type": claim.type,
+            "status": claim.status,
+            "reason": claim.reason,
+            "message": claim.message,
+            "lastProbeTime": _written_time(claim.probed),
+            "lastTransitionTime": _written_time(claim.since),
+        }
+        for claim in conditions
+    ]
+
+
+def _time(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _written_time(moment: datetime | None) -> str | None:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+
+
+def _usage(written: Mapping[str, Any] | None) -> Usage | None:
+    if not written:
+        return None
+    cpu, memory, disk = (
+        (written.get(name) or {}).get("used") for name in ("cpu", "memory", "disk")
+    )
+    return Usage(
+        cpu_cores=None if cpu is None else float(parse_quantity(cpu)),
+        memory_mib=None if memory is None else mib(memory),
+        disk_mib=None if disk is None else mib(disk),
+    )
+
+
+def _written_usage(seen: Observed, machine: Machine, report: MachineReport) -> Object:
+    usage = seen.usage if report.write_usage else machine.usage
+    entries: dict[str, Object] = {
+        "cpu": {"available": str(seen.resources.vcpus)},
+        "memory": {"available": format_mib(seen.resources.memory_mib)},
+        "disk": {"available": format_mib(seen.resources.disk_mib)},
+    }
+    if usage is not None:
+        if usage.cpu_cores is not None:
+            entries["cpu"]["used"] = f"{usage.cpu_cores:.2f}".rstrip("0").rstrip(".")
+        if usage.memory_mib is not None:
+            entries["memory"]["used"] = format_mib(usage.memory_mib)
+        if usage.disk_mib is not None:
+            entries["disk"]["used"] = format_mib(usage.disk_mib)
+    return entries

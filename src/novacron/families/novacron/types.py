@@ -1,0 +1,274 @@
+"""VirtualMachine ``novacron.io/v1alpha1``: every field of the specification and a few of ours."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from novacron.core.report import Phase
+from novacron.crd import (
+    AGE,
+    Atomic,
+    Column,
+    CustomResource,
+    IntOrString,
+    ListMap,
+    ListSet,
+    Model,
+    Quantity,
+    Rule,
+    kind,
+)
+from novacron.families.novacron.shared_types import Amounts, Condition
+from novacron.families.novacron.template_types import MachineTemplate
+
+__all__ = [
+    "MigrationPolicy",
+    "MigrationStatus",
+    "ResourceUsage",
+    "RollingUpdate",
+    "SnapshotPolicy",
+    "SnapshotStatus",
+    "UpdateStrategy",
+    "UsageStatus",
+    "VirtualMachine",
+    "VirtualMachineSpec",
+    "VirtualMachineStatus",
+]
+
+_BITS_PER_SECOND = "^([1-9][0-9]*([.][0-9]+)?|0[.][0-9]*[1-9][0-9]*)[kKMGT]?bps$"
+_CRON_FIELD = "[0-9A-Za-z*/,?#-]+"
+_CRON = (
+    "^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)"
+    f"|{_CRON_FIELD}( +{_CRON_FIELD}){{4}})$"
+)
+
+
+class MigrationPolicy(Model):
+    """How the machine may be moved to another host."""
+
+    allow_live_migration: bool = True
+    """Whether it may be moved while it runs."""
+    compression: bool = True
+    """Whether its memory is compressed on the way."""
+    encrypted: bool = False
+    """Whether its memory is encrypted on the way."""
+    bandwidth: (
+        Annotated[
+            str,
+            Field(max_length=32),
+            Rule(
+                f"self.matches('{_BITS_PER_SECOND}') || (isQuantity(self)"
+                " && quantity(self).isGreaterThan(quantity('0')))",
+                "must be bits per second such as 500Mbps or 1Gbps, or bytes per second such as "
+                "100Mi",
+            ),
+        ]
+        | None
+    ) = None
+    """How fast it may be moved; without it, as fast as can be."""
+
+
+class SnapshotPolicy(Model):
+    """When snapshots are taken and how many are kept."""
+
+    schedule: Annotated[
+        str,
+        Field(max_length=128),
+        Rule(
+            f"self.matches('{_CRON}')",
+            "must be a cron schedule of five fields such as '0 2 * * *', or @daily and the like",
+        ),
+    ]
+    """When, as a cron schedule."""
+    time_zone: (
+        Annotated[
+            str,
+            Field(max_length=64),
+            Rule(
+                "self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",
+                "must be the name of a time zone such as Europe/Vienna or UTC",
+            ),
+        ]
+        | None
+    ) = None
+    """The time zone of the schedule; without it, UTC."""
+    retention: Annotated[int, Field(ge=1, le=1000)] = 7
+    """How many are kept; the oldest go first."""
+
+
+class RollingUpdate(Model):
+    """How many machines may be away at once."""
+
+    max_unavailable: Annotated[
+        IntOrString,
+        Rule(
+            "type(self) == int ? self >= 0 : string(self).matches('^[0-9]{1,3}%$')",
+            "must be a whole number or a percentage such as 25%",
+        ),
+    ] = 1
+    """A number of machines or a percentage of them."""
+
+
+class UpdateStrategy(Model):
+    """How a change that needs a restart is made."""
+
+    __rules__ = (
+        Rule(
+            "!has(self.rollingUpdate) || self.type == 'RollingUpdate'",
+            "rollingUpdate is for type RollingUpdate only",
+            field_path=".rollingUpdate",
+            reason="FieldValueForbidden",
+        ),
+    )
+
+    type: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
+    """RollingUpdate goes step by step, Recreate at once."""
+    rolling_update: RollingUpdate | None = None
+    """How fast RollingUpdate goes."""
+
+
+_VOLUMES = "template.spec.volumes"
+
+
+class VirtualMachineSpec(Model):
+    """What is wanted of the machine."""
+
+    __rules__ = (
+        Rule(
+            "self.template.spec.image.source == oldSelf.template.spec.image.source",
+            "image.source cannot change once set: delete the machine and create a new one",
+            field_path=".template.spec.image.source",
+        ),
+        Rule(
+            "!quantity(string(self.template.spec.resources.disk))"
+            ".isLessThan(quantity(string(oldSelf.template.spec.resources.disk)))",
+            "disk can grow but never shrink",
+            field_path=".template.spec.resources.disk",
+        ),
+        Rule(
+            f"!has(self.{_VOLUMES}) || !has(oldSelf.{_VOLUMES}) || self.{_VOLUMES}.all(new,"
+            f" oldSelf.{_VOLUMES}.all(old, new.name != old.name || !quantity(string(new.size))"
+            ".isLessThan(quantity(string(old.size)))))",
+            "volumes can grow but never shrink",
+            field_path=f".{_VOLUMES}",
+        ),
+    )
+
+    template: MachineTemplate
+    """The machine itself."""
+    running: bool = True
+    """Whether the machine is to run."""
+    migration_policy: MigrationPolicy = MigrationPolicy()
+    """How it may be moved to another host."""
+    snapshot_policy: SnapshotPolicy | None = None
+    """When snapshots are taken; without it, never by themselves."""
+    update_strategy: UpdateStrategy = UpdateStrategy()
+    """How a change that needs a restart is made."""
+
+
+class ResourceUsage(Model):
+    """How much of one resource is used."""
+
+    used: Quantity | None = None
+    """What the guest uses."""
+    available: Quantity | None = None
+    """What the machine has."""
+
+
+class UsageStatus(Model):
+    """How much the machine has and uses."""
+
+    cpu: ResourceUsage | None = None
+    """CPUs."""
+    memory: ResourceUsage | None = None
+    """Memory."""
+    disk: ResourceUsage | None = None
+    """The first disk."""
+
+
+class MigrationStatus(Model):
+    """The move that is under way, or the last one."""
+
+    target_node: str | None = None
+    """The host it moves to."""
+    start_time: datetime | None = None
+    """When the move began."""
+    progress: Annotated[int, Field(ge=0, le=100)] | None = None
+    """How much is done, in percent."""
+
+
+class SnapshotStatus(Model):
+    """A snapshot there is."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Its name."""
+    created_at: datetime | None = None
+    """When it was taken."""
+    size: Quantity | None = None
+    """How much room it takes."""
+
+
+class VirtualMachineStatus(Model):
+    """What is known of the machine."""
+
+    phase: Phase | None = None
+    """Its state in one word."""
+    node_name: str | None = None
+    """The host it runs on."""
+    vm_id: Annotated[str | None, Field(alias="vmID")] = None
+    """What the hypervisor calls it."""
+    ip_addresses: Annotated[list[str], Atomic()] = []
+    """Its addresses, the most useful first."""
+    resources: UsageStatus | None = None
+    """How much it has and uses."""
+    reservation: Amounts | None = None
+    """What is set aside for it on its host."""
+    refused_hosts: Annotated[list[str], ListSet()] = []
+    """Hosts that turned it away since it was last placed; others are tried first."""
+    conditions: Annotated[list[Condition], ListMap("type")] = []
+    """What is so and what is not; Ready sums it up."""
+    migration: MigrationStatus | None = None
+    """The move that is under way, or the last one."""
+    snapshots: Annotated[list[SnapshotStatus], ListMap("name")] = []
+    """Its snapshots."""
+    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    """The metadata.generation that all this was found out for."""
+
+
+_RESOURCES = ".spec.template.spec.resources"
+
+
+@kind(
+    group="novacron.io",
+    version="v1alpha1",
+    short=("vm", "vms"),
+    categories=("novacron",),
+    columns=(
+        Column("Phase", ".status.phase"),
+        Column("Node", ".status.nodeName"),
+        Column("IP", ".status.ipAddresses[0]"),
+        AGE,
+        Column("CPU", f"{_RESOURCES}.cpu", "integer", 1),
+        Column("Memory", f"{_RESOURCES}.memory", priority=1),
+        Column("Image", ".spec.template.spec.image.source", priority=1),
+        Column("Reason", '.status.conditions[?(@.type=="Ready")].reason', priority=1),
+        Column("VM ID", ".status.vmID", priority=1),
+    ),
+)
+class VirtualMachine(CustomResource):
+    """A virtual machine, kept the way its spec says."""
+
+    __rules__ = (
+        Rule(
+            "self.metadata.name.size() <= 63"
+            " && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+            "metadata.name must be at most 63 lower-case letters, digits and '-', because the "
+            "guest takes it as its host name",
+        ),
+    )
+
+    spec: VirtualMachineSpec
+    """What is wanted of the machine."""
+    status: VirtualMachineStatus | None = None
+    """What is known of the machine."""

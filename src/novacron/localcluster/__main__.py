@@ -1,0 +1,24 @@
+"""Make sure that the Kubernetes programs are there, and print where they are.
+
+``python -m novacron.localcluster`` is what ``make test`` runs first: a build takes longer than
+a test may.
+"""
+
+import sys
+
+from novacron.localcluster.binaries import locate
+from novacron.localcluster.errors import LocalClusterError
+from novacron.localcluster.home import Home
+from novacron.localcluster.progress import Lines
+
+
+def _main() -> None:
+    shown = Lines(lambda line: print(line, file=sys.stderr, flush=True))  # noqa: T201
+    try:
+        print(locate(Home.default().cache, None, shown))  # noqa: T201
+    except LocalClusterError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,387 @@
+"""Talks to one API server: plain dictionaries in and out, typed errors, patience, one fence.
+
+Every request passes ``Client.send``, so that metrics, the fence before writes and retries exist
+once, and tests can count or break requests in one place.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from novacron.runtime.connection import Connection, from_kubeconfig, from_pod
+from novacron.runtime.errors import ApiError, Overloaded, Unauthorized, Unreachable, error_for
+from novacron.runtime.resource import Object, Resource
+
+__all__ = ["Client", "Fence", "Observer", "Page", "Request", "WatchEvent"]
+
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"  # the server reads JSON under this name too
+PAGE_SIZE = 500
+# Bookmarks arrive about once a minute, so a watch silent for longer is a dead connection.
+WATCH_SILENCE_SECONDS = 130.0
+WATCH_PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SILENCE_SECONDS)
+# One line of a watch is one object; etcd takes at most 1.5 MiB of one.
+LARGEST_LINE = 8 * 2**20
+LONGEST_PAUSE_SECONDS = 30.0
+LONGEST_MESSAGE = 500
+
+NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Fence(Protocol):
+    """Says whether this process may still write."""
+
+    def seconds_left(self) -> float:
+        """Return how long writes stay safe; raise LeaseLost when they are not."""
+
+
+class Observer(Protocol):
+    """Is told of every request and its end."""
+
+    def request_done(self, verb: str, code: int, seconds: float) -> None:
+        """Count one request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call of the API, in the words of its audit log."""
+
+    verb: str
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+    content_type: str = "application/json"
+
+    @property
+    def writes(self) -> bool:
+        """Say whether it changes something."""
+        return self.method != "GET"
+
+
+class WatchEvent(NamedTuple):
+    """One line of a watch."""
+
+    type: str
+    object: Object
+
+
+class Page(NamedTuple):
+    """A part of a list."""
+
+    items: list[Object]
+    resource_version: str
+    next: str
+
+
+@dataclass(slots=True)
+class Client:
+    """One identity at one API server."""
+
+    connection: Connection
+    fence: Fence | None = None
+    observer: Observer | None = None
+    timeout_seconds: float = 30.0
+    attempts: int = 6
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    random: Random = field(default_factory=Random)
+    _session: aiohttp.ClientSession | None = None
+
+    @classmethod
+    def from_kubeconfig(cls, path: Path | None = None, context: str | None = None) -> "Client":
+        """Return a client for a kubeconfig's context, or for the pod this runs in."""
+        named = path or context or os.environ.get("KUBECONFIG")
+        inside = None if named else from_pod()
+        return cls(inside or from_kubeconfig(path, context))
+
+    async def __aenter__(self) -> Self:
+        # Our own JSON and timeouts; no limit on connections because the queue's workers are one.
+        # Not compressed: within a cluster, bytes are cheaper than the CPU of both ends.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self.connection.tls or True),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
+            read_bufsize=LARGEST_LINE,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={
+                "Accept": "application/json",
+                "Accept-Encoding": "identity",
+                "User-Agent": "novacron",
+            },
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session:
+            await self._session.close()
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """Return one object as it is now."""
+        return await self._object(Request("get", "GET", resource.path(namespace, name)))
+
+    async def create(
+        self, resource: Resource, body: Object, namespace: str | None = None
+    ) -> Object:
+        """Create an object."""
+        path = resource.path(namespace or body["metadata"].get("namespace"))
+        return await self._object(Request("create", "POST", path, body=orjson.dumps(body)))
+
+    async def replace(
+        self, resource: Resource, body: Object, *, subresource: str | None = None
+    ) -> Object:
+        """Replace an object; its resourceVersion, when there, is a precondition."""
+        metadata = body["metadata"]
+        path = resource.path(metadata.get("namespace"), metadata["name"], subresource)
+        return await self._object(Request("update", "PUT", path, body=orjson.dumps(body)))
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        body: Object,
+        namespace: str | None = None,
+        *,
+        subresource: str | None = None,
+    ) -> Object:
+        """Merge a patch into an object; a resourceVersion in it is a precondition."""
+        path = resource.path(namespace, name, subresource)
+        request = Request("patch", "PATCH", path, {}, orjson.dumps(body), MERGE_PATCH)
+        return await self._object(request)
+
+    async def apply(self, resource: Resource, body: Object, *, manager: str = "novacron") -> Object:
+        """Apply an object server-side: created when absent, our fields set when there."""
+        metadata = body["metadata"]
+        path = resource.path(metadata.get("namespace"), metadata["name"])
+        query = {"fieldManager": manager, "force": "true"}
+        request = Request("apply", "PATCH", path, query, orjson.dumps(body), APPLY_PATCH)
+        return await self._object(request)
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+    ) -> None:
+        """Delete an object, only the one with this UID when one is given."""
+        body = orjson.dumps({"preconditions": {"uid": uid}}) if uid else None
+        await self.send(Request("delete", "DELETE", resource.path(namespace, name), body=body))
+
+    async def page(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        limit: int = PAGE_SIZE,
+        next_page: str = "",
+        selector: str | None = None,
+    ) -> Page:
+        """Return one page of a list, read consistently."""
+        query = {"limit": str(limit)}
+        if next_page:
+            query["continue"] = next_page
+        if selector:
+            query["fieldSelector"] = selector
+        answer = await self._object(Request("list", "GET", resource.path(namespace), query))
+        metadata, items = answer["metadata"], answer.get("items") or []
+        for item in items:  # those of built-in kinds do not say what they are
+            item.setdefault("apiVersion", resource.api_version)
+            item.setdefault("kind", resource.kind)
+        return Page(items, metadata["resourceVersion"], metadata.get("continue", ""))
+
+    async def list(
+        self, resource: Resource, namespace: str | None = None, *, selector: str | None = None
+    ) -> list[Object]:
+        """Return all objects of a collection."""
+        pages = self.pages(resource, namespace, selector=selector)
+        return [item async for page in pages for item in page.items]
+
+    async def pages(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        limit: int = PAGE_SIZE,
+        selector: str | None = None,
+    ) -> AsyncIterator[Page]:
+        """Read a collection part by part, all of them at one resource version."""
+        page = Page([], "", "")
+        while page.next or not page.resource_version:
+            page = await self.page(
+                resource, namespace, limit=limit, next_page=page.next, selector=selector
+            )
+            yield page
+
+    async def watch(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        since: str,
+        seconds: int,
+        selector: str | None = None,
+    ) -> AsyncIterator[WatchEvent]:
+        """Follow a collection from a resource version until the server or the time ends it."""
+        query = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": since,
+            "timeoutSeconds": str(seconds),
+        }
+        if selector:
+            query["fieldSelector"] = selector
+        response = await self._begin(Request("watch", "GET", resource.path(namespace), query))
+        try:
+            async with response:
+                if response.status != 200:
+                    raise self._error(response, await response.read())
+                async for line in response.content:
+                    yield self._event(line)
+        except Unauthorized:
+            self.connection.credentials.forget()
+            raise
+        except (*NO_ANSWER, ValueError) as error:
+            raise self._unreachable(error) from error
+
+    async def _begin(self, request: Request) -> aiohttp.ClientResponse:
+        try:
+            response = await self._open(request, await self._headers(request), WATCH_PATIENCE)
+        except NO_ANSWER as error:
+            self._count(request.verb, 0, 0.0)
+            raise self._unreachable(error) from error
+        self._count(request.verb, response.status, 0.0)
+        return response
+
+    @staticmethod
+    def _event(line: bytes) -> WatchEvent:
+        event = orjson.loads(line)
+        if event["type"] == "ERROR":
+            status = event["object"]
+            raise error_for(status.get("code") or 500, status)
+        return WatchEvent(event["type"], event["object"])
+
+    async def _object(self, request: Request) -> Object:
+        body = await self.send(request)
+        try:
+            answer: Object = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise ApiError(f"the API server's answer is not JSON: {error}") from error
+        return answer
+
+    async def send(self, request: Request) -> bytes:
+        """Send a request until it is answered or patience ends; raise ApiError otherwise.
+
+        Only what cannot have taken effect is sent again: reads, and whatever the server refused
+        unseen (429, or 503 with Retry-After). A write without an answer is the caller's to judge.
+        """
+        attempt, refused = 0, False
+        while True:
+            attempt += 1
+            try:
+                return await self._send_once(request)
+            except Unauthorized:
+                self.connection.credentials.forget()
+                if refused:
+                    raise
+                refused = True
+            except (Overloaded, Unreachable) as error:
+                if attempt >= self.attempts or not self._may_repeat(request, error):
+                    raise
+                await self.sleep(self._pause(attempt, error))
+
+    @staticmethod
+    def _may_repeat(request: Request, error: ApiError) -> bool:
+        refused_unseen = error.code == 429 or (error.code == 503 and error.retry_after is not None)
+        return refused_unseen or not request.writes
+
+    def _pause(self, attempt: int, error: ApiError) -> float:
+        if error.retry_after is not None:
+            return min(error.retry_after, LONGEST_PAUSE_SECONDS) * self.random.uniform(1.0, 1.1)
+        return min(0.1 * 2.0**attempt, 5.0) * self.random.uniform(0.5, 1.0)
+
+    async def _send_once(self, request: Request) -> bytes:
+        headers = await self._headers(request)
+        seconds = self.timeout_seconds
+        if request.writes and self.fence:
+            # A write that outlives the lease could meet a new leader's: it may not last longer.
+            seconds = min(seconds, self.fence.seconds_left())
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        code = 0
+        try:
+            # Not aiohttp's own total: that one is rounded up to whole seconds, and 0 is no limit.
+            async with asyncio.timeout(seconds), await self._open(request, headers) as response:
+                body = await response.read()
+                code = response.status
+                if code >= 300:
+                    raise self._error(response, body)
+                return body
+        except NO_ANSWER as error:
+            raise self._unreachable(error) from error
+        finally:
+            self._count(request.verb, code, loop.time() - started)
+
+    async def _headers(self, request: Request) -> dict[str, str]:
+        headers = {} if request.body is None else {"Content-Type": request.content_type}
+        if header := await self.connection.credentials.header():
+            headers["Authorization"] = header
+        return headers
+
+    async def _open(
+        self,
+        request: Request,
+        headers: dict[str, str],
+        patience: aiohttp.ClientTimeout | None = None,
+    ) -> aiohttp.ClientResponse:
+        if self._session is None:
+            raise RuntimeError("the client is used before it was entered")
+        return await self._session.request(
+            request.method,
+            URL(self.connection.server + request.path, encoded=True),
+            params=request.query or None,
+            data=request.body,
+            headers=headers,
+            allow_redirects=False,
+            timeout=patience or self._session.timeout,
+            server_hostname=self.connection.server_name,
+        )
+
+    @staticmethod
+    def _error(response: aiohttp.ClientResponse, body: bytes) -> ApiError:
+        return error_for(response.status, _status(body), _retry_after(response))
+
+    def _unreachable(self, error: BaseException) -> Unreachable:
+        what = str(error) or type(error).__name__
+        return Unreachable(f"no answer from the API server at {self.connection.server}: {what}")
+
+    def _count(self, verb: str, code: int, seconds: float) -> None:
+        if self.observer:
+            self.observer.request_done(verb, code, seconds)
+
+
+def _status(body: bytes) -> Object:
+    # Something in between answers in its own words, and may call any of them JSON.
+    try:
+        status = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {"message": body[:LONGEST_MESSAGE].decode(errors="replace").strip()}
+    return status if isinstance(status, dict) else {}
+
+
+def _retry_after(response: aiohttp.ClientResponse) -> float | None:
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdigit() else None

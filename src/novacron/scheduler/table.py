@@ -1,0 +1,182 @@
+"""The host table: what every host has free, as arrays from the first day.
+
+A filter or a score looks at all hosts in one operation over a column, so five thousand hosts
+cost little more than five. Every change touches one row. A machine counts once, wherever it
+was last said to be, and also on a host nobody has declared yet: operators restart, and
+machines are often heard of before their hosts are.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novacron.core.host import Host
+from novacron.core.machine import Resources
+from novacron.scheduler.labels import LabelIndex
+
+__all__ = ["CPU", "DISK", "MEMORY", "Held", "HostTable", "Mask"]
+
+Mask = NDArray[np.bool_]
+
+# The rows of the two-dimensional columns.
+CPU, MEMORY, DISK = 0, 1, 2
+
+# Taints with these effects keep new machines away; PreferNoSchedule only asks.
+REPELLING = frozenset({"NoSchedule", "NoExecute"})
+FIRST_SIZE = 64
+
+
+class Held(NamedTuple):
+    """What one machine takes, and of which host."""
+
+    host: str
+    resources: Resources
+
+
+class HostTable:
+    """All hosts, one row each. The columns are for reading; only the methods change them.
+
+    Rows that belong to no declared host are ``vacant``: never used, left by a removed host,
+    or kept for machines whose host is not declared (yet).
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._unused = list(range(FIRST_SIZE - 1, -1, -1))
+        self._hosts: list[Host | None] = [None] * FIRST_SIZE
+        self._held: dict[str, Held] = {}
+        self._labels = LabelIndex()
+        self._snapshot: tuple[Host | None, ...] | None = None
+        self._ranks: NDArray[np.int64] | None = None
+        self.free = np.zeros((3, FIRST_SIZE), dtype=np.int64)
+        self.allocatable = np.zeros((3, FIRST_SIZE), dtype=np.int64)
+        self.machines = np.zeros(FIRST_SIZE, dtype=np.int64)
+        self.vacant: Mask = np.ones(FIRST_SIZE, dtype=np.bool_)
+        self.unready: Mask = np.zeros(FIRST_SIZE, dtype=np.bool_)
+        self.cordoned: Mask = np.zeros(FIRST_SIZE, dtype=np.bool_)
+        self.tainted: Mask = np.zeros(FIRST_SIZE, dtype=np.bool_)
+
+    @property
+    def size(self) -> int:
+        """How many rows the columns have, vacant ones included."""
+        return self.vacant.size
+
+    @property
+    def hosts(self) -> tuple[Host | None, ...]:
+        """The declared host of each row as it is now; later changes do not show in it."""
+        if self._snapshot is None:
+            self._snapshot = tuple(self._hosts)
+        return self._snapshot
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """The place of each row's host in the order of names, which breaks ties."""
+        if self._ranks is None:
+            self._ranks = np.zeros(self.size, dtype=np.int64)
+            for rank, name in enumerate(sorted(self._rows)):
+                self._ranks[self._rows[name]] = rank
+        return self._ranks
+
+    def row(self, host: str) -> int | None:
+        """Return the row of a declared host."""
+        row = self._rows.get(host)
+        return None if row is None or self._hosts[row] is None else row
+
+    def held(self, uid: str) -> Held | None:
+        """Return what the machine takes."""
+        return self._held.get(uid)
+
+    def lacking(self, selector: Mapping[str, str]) -> Mask:
+        """Return which rows lack any of these labels."""
+        return self._labels.lacking(selector, self.size)
+
+    def upsert(self, host: Host) -> None:
+        """Declare a host, or declare it anew; what machines take of it stays taken."""
+        row = self._row_for(host.name)
+        old = self._hosts[row]
+        if old == host:
+            return
+        self._labels.change(row, old.labels if old else {}, host.labels)
+        self._set_room(row, host.allocatable)
+        self.vacant[row] = False
+        self.unready[row] = not host.ready
+        self.cordoned[row] = host.unschedulable
+        self.tainted[row] = any(taint.effect in REPELLING for taint in host.taints)
+        self._hosts[row] = host
+        self._snapshot = None
+
+    def remove(self, name: str) -> None:
+        """Forget a host; its machines still count there, should it be declared again."""
+        row = self.row(name)
+        if row is None:
+            return
+        old = self._hosts[row]
+        self._labels.change(row, old.labels if old else {}, {})
+        self._set_room(row, Resources())
+        self.vacant[row] = True
+        self._hosts[row] = None
+        self._snapshot = None
+        self._free_row(name, row)
+
+    def take(self, uid: str, host: str, resources: Resources) -> None:
+        """Count the machine on the host with this amount, and nowhere else any more."""
+        now = Held(host, resources)
+        before = self._held.get(uid)
+        if before == now:
+            return
+        self._held[uid] = now
+        self._count(now, 1)
+        if before is not None:
+            self._count(before, -1)
+
+    def release(self, uid: str) -> None:
+        """Count the machine no longer."""
+        before = self._held.pop(uid, None)
+        if before is not None:
+            self._count(before, -1)
+
+    def _count(self, held: Held, times: int) -> None:
+        row = self._row_for(held.host)
+        self.free[CPU, row] -= times * held.resources.vcpus
+        self.free[MEMORY, row] -= times * held.resources.memory_mib
+        self.free[DISK, row] -= times * held.resources.disk_mib
+        self.machines[row] += times
+        self._free_row(held.host, row)
+
+    def _set_room(self, row: int, allocatable: Resources) -> None:
+        room = (allocatable.vcpus, allocatable.memory_mib, allocatable.disk_mib)
+        self.free[:, row] += np.array(room, dtype=np.int64) - self.allocatable[:, row]
+        self.allocatable[:, row] = room
+
+    def _row_for(self, name: str) -> int:
+        row = self._rows.get(name)
+        if row is None:
+            if not self._unused:
+                self._grow()
+            row = self._rows[name] = self._unused.pop()
+            self._ranks = None
+        return row
+
+    def _free_row(self, name: str, row: int) -> None:
+        """Give a row back that neither a host nor a machine needs."""
+        if self._hosts[row] is None and not self.machines[row]:
+            del self._rows[name]
+            self._unused.append(row)
+            self._ranks = None
+
+    def _grow(self) -> None:
+        """Add half as many rows again, so that many hosts cost few copies and little slack."""
+        size = self.size
+        more = size // 2
+        self._unused = list(range(size + more - 1, size - 1, -1))
+        self._hosts += [None] * more
+        self._snapshot = self._ranks = None
+        self.free = np.pad(self.free, ((0, 0), (0, more)))
+        self.allocatable = np.pad(self.allocatable, ((0, 0), (0, more)))
+        self.machines = np.pad(self.machines, (0, more))
+        self.vacant = np.pad(self.vacant, (0, more), constant_values=True)
+        self.unready = np.pad(self.unready, (0, more))
+        self.cordoned = np.pad(self.cordoned, (0, more))
+        self.tainted = np.pad(self.tainted, (0, more))

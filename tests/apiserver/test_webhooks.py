@@ -1,0 +1,340 @@
+"""Webhooks as a real API server calls them."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from novacron.localcluster.controlplane import ControlPlane
+from novacron.runtime.admission import Webhooks
+from novacron.runtime.certificates import Certificates, CertificateSecret, Lifetimes
+from novacron.runtime.client import Client
+from novacron.runtime.errors import ApiError, Invalid
+from novacron.runtime.issuing import fresh, renewed
+from novacron.runtime.resource import SECRETS, Key, Object, Resource
+from novacron.runtime.webhook_configuration import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
+    ServiceEndpoint,
+    WebhookConfiguration,
+)
+from webhook_operator import HOSTS, Operator, eventually, new_kinds, running, widget
+
+LIFETIMES = Lifetimes()
+
+
+@pytest.fixture
+async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
+    async with Client.from_kubeconfig(control_plane.kubeconfig) as connected:
+        yield connected
+
+
+@pytest.fixture(scope="module")
+def kinds(control_plane: ControlPlane) -> list[Resource]:
+    """Kinds to take from, one or two a test."""
+    return new_kinds(control_plane, 12)
+
+
+def greet(obj: Object, old: Object | None, operation: str) -> Object:
+    """Default the size and leave a mark, as a defaulting webhook does."""
+    obj["spec"].setdefault("size", 3)
+    obj["spec"]["greeted"] = True
+    return obj
+
+
+def judge(obj: Object, old: Object | None, operation: str) -> list[str]:
+    """Demand a size of at least one."""
+    return [] if obj["spec"].get("size", 0) >= 1 else ["spec.size must be at least 1"]
+
+
+async def test_defaults_are_set_and_bad_objects_refused_with_their_sentence(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """What a user sees: a filled-in object, or one sentence that says what to change."""
+    widgets = kinds.pop()
+    webhooks = Webhooks()
+    webhooks.mutate(widgets, greet)
+    webhooks.validate(widgets, judge)
+    async with running(Operator(client, namespace, webhooks)):
+        made = await client.create(widgets, widget(widgets, namespace, "good"))
+        assert made["spec"] == {"size": 3, "greeted": True}
+        with pytest.raises(Invalid) as refused:
+            await client.create(widgets, widget(widgets, namespace, "bad", size=0))
+    assert refused.value.message == (
+        f'admission webhook "{widgets}" denied the request: '
+        f"Widget {namespace}/bad is refused: spec.size must be at least 1"
+    )
+
+
+async def test_updates_that_leave_the_spec_alone_are_not_sent(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """Controllers write finalizers and labels all day; none of them is worth a call."""
+    calls: list[str] = []
+
+    def note(obj: Object, old: Object | None, operation: str) -> list[str]:
+        if "canary" not in obj.get("spec", {}):
+            calls.append(operation)
+        return judge(obj, old, operation)
+
+    widgets = kinds.pop()
+    webhooks = Webhooks()
+    webhooks.validate(widgets, note)
+    async with running(Operator(client, namespace, webhooks)):
+        await client.create(widgets, widget(widgets, namespace, "one", size=1))
+        labels = {"metadata": {"labels": {"a": "b"}, "finalizers": ["novacron.io/test"]}}
+        await client.patch(widgets, "one", labels, namespace)
+        await client.patch(widgets, "one", {"spec": {"size": 2}}, namespace)
+        await client.patch(widgets, "one", {"metadata": {"finalizers": None}}, namespace)
+        await client.delete(widgets, "one", namespace)
+    assert calls == ["CREATE", "UPDATE"]
+
+
+async def test_writing_the_same_configuration_again_writes_nothing(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """The leader compares every minute; an idle operator makes no writes."""
+    widgets = kinds.pop()
+    webhooks = Webhooks()
+    webhooks.mutate(widgets, greet)
+    webhooks.validate(widgets, judge)
+    webhooks.convert(widgets, convert)
+    async with running(Operator(client, namespace, webhooks)) as operator:
+        verbs: list[str] = []
+        client.observer = Verbs(verbs)
+        await operator.upkeep.once()
+        assert set(verbs) == {"get"}
+
+
+class Verbs:
+    """Remembers what the client did."""
+
+    def __init__(self, verbs: list[str]) -> None:
+        self.verbs = verbs
+
+    def request_done(self, verb: str, *_: float) -> None:
+        self.verbs.append(verb)
+
+
+async def test_a_webhook_that_is_no_longer_registered_is_taken_out(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """A family that was switched off must not leave a call to nowhere behind."""
+    widgets, others = kinds.pop(), kinds.pop()
+    webhooks = Webhooks()
+    for resource in (widgets, others):
+        webhooks.validate(resource, judge)
+    async with running(Operator(client, namespace, webhooks)) as operator:
+        del webhooks.validating[str(others)]
+        await operator.upkeep.once()
+        found = await client.get(VALIDATING_WEBHOOKS, operator.name)
+        assert [hook["name"] for hook in found["webhooks"]] == [str(widgets)]
+
+
+async def test_a_service_takes_the_place_of_a_url(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """An operator that moves into the cluster leaves no second address behind."""
+    widgets = kinds.pop()
+    webhooks = Webhooks()
+    webhooks.mutate(widgets, greet)
+    webhooks.convert(widgets, convert)
+    async with running(Operator(client, namespace, webhooks)) as operator:
+        endpoint = ServiceEndpoint(namespace, "webhooks", 9443)
+        moved = WebhookConfiguration(client, operator.name, endpoint, webhooks)
+        await moved.write(operator.secret.current.authorities)
+        (hook,) = (await client.get(MUTATING_WEBHOOKS, operator.name))["webhooks"]
+        definition = await client.get(CUSTOM_RESOURCE_DEFINITIONS, str(widgets))
+    service = {"namespace": namespace, "name": "webhooks", "port": 9443}
+    configs = (hook["clientConfig"], definition["spec"]["conversion"]["webhook"]["clientConfig"])
+    assert [config["service"] for config in configs] == [
+        service | {"path": f"/mutate/{widgets}"},
+        service | {"path": "/convert"},
+    ]
+    assert not any("url" in config for config in configs)
+
+
+async def test_without_an_operator_defaults_are_skipped_and_validation_refuses(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """Defaults have stand-ins; an object that nobody judged has none."""
+    defaulted, judged = kinds.pop(), kinds.pop()
+    webhooks = Webhooks()
+    webhooks.mutate(defaulted, greet)
+    webhooks.validate(judged, judge)
+    async with running(Operator(client, namespace, webhooks)) as operator:
+        await operator.server.stop()
+        made = await client.create(defaulted, widget(defaulted, namespace, "one"))
+        assert made["spec"] == {}
+        with pytest.raises(ApiError, match=f'failed calling webhook "{judged}".*refused'):
+            await client.create(judged, widget(judged, namespace, "one", size=1))
+
+
+async def test_a_handler_that_fails_counts_as_an_operator_that_is_down(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """A mistake in a default must not lock users out; one in a validation must not let them in."""
+
+    def broken(obj: Object, old: Object | None, operation: str) -> Any:
+        raise KeyError("image")
+
+    defaulted, judged = kinds.pop(), kinds.pop()
+    webhooks = Webhooks()
+    webhooks.mutate(defaulted, broken)
+    webhooks.validate(judged, broken)
+    operator = Operator(client, namespace, webhooks)
+    await operator.start()
+    try:
+        sentence = f"the operator failed on Widget {namespace}/.* with KeyError"
+
+        async def refused() -> bool:
+            try:
+                await client.create(judged, widget(judged, namespace, "one"))
+            except ApiError:
+                return True
+            await client.delete(judged, "one", namespace)
+            return False
+
+        await eventually(refused)
+        with pytest.raises(ApiError, match=sentence):
+            await client.create(judged, widget(judged, namespace, "one"))
+        await client.create(defaulted, widget(defaulted, namespace, "one"))
+    finally:
+        await operator.stop()
+
+
+def convert(obj: Object, wanted: str) -> Object:
+    """The size of v1 is the width of v2."""
+    old, new = ("size", "width") if wanted.endswith("/v2") else ("width", "size")
+    if obj["spec"].get(old) == 13:
+        raise ValueError("13 has no like")
+    spec = {new if field == old else field: value for field, value in obj["spec"].items()}
+    return {**obj, "spec": spec}
+
+
+async def test_two_served_versions_are_converted_both_ways(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """Stored as v1, written and read as either; validation sees its own version of both."""
+    first = kinds.pop()
+    second = Resource(first.group, "v2", first.plural, first.kind)
+    webhooks = Webhooks()
+    webhooks.convert(first, convert)
+    webhooks.validate(first, judge)
+    async with running(Operator(client, namespace, webhooks)):
+        await client.create(first, widget(first, namespace, "one", size=5))
+
+        async def converted() -> bool:
+            spec: Object = (await client.get(second, "one", namespace))["spec"]
+            return spec == {"width": 5}
+
+        await eventually(converted)
+        await client.create(second, widget(second, namespace, "two", width=7))
+        listed = await client.list(first, namespace)
+        assert [each["spec"] for each in listed] == [{"size": 5}, {"size": 7}]
+        with pytest.raises(Invalid, match=r"spec.size must be at least 1"):
+            await client.create(second, widget(second, namespace, "bad", width=0))
+        with pytest.raises(ApiError, match=rf"Widget {namespace}/odd: 13 has no like"):
+            await client.create(second, widget(second, namespace, "odd", width=13))
+
+
+async def test_replicas_that_start_together_share_one_secret(
+    client: Client, namespace: str
+) -> None:
+    """The API server trusts one authority, whichever replica it reaches."""
+    key = Key(namespace, "shared")
+    replicas = [CertificateSecret(client, key, HOSTS) for _ in range(4)]
+    loaded = await asyncio.gather(*(replica.load() for replica in replicas))
+    assert len({each.certificate for each in loaded}) == 1
+    assert (await client.get(SECRETS, key.name, namespace))["type"] == "kubernetes.io/tls"
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+async def test_a_lost_or_damaged_secret_is_restored_from_memory(
+    client: Client, namespace: str, deleted: bool
+) -> None:
+    """The authority stays the same, so that nothing has to be trusted anew."""
+    key = Key(namespace, "shared")
+    replica = CertificateSecret(client, key, HOSTS)
+    before = await replica.load()
+    if deleted:
+        await client.delete(SECRETS, key.name, namespace)
+    else:
+        other = fresh(HOSTS, datetime.now(UTC), LIFETIMES)
+        mixed = Certificates(before.certificate, other.key, before.authorities, b"")
+        await client.patch(SECRETS, key.name, {"data": mixed.data()}, namespace)
+    assert await replica.load() == before
+    assert await CertificateSecret(client, key, HOSTS).load() == before
+
+
+def served_by(operator: Operator) -> str:
+    """Return the certificate that the operator presents, without judging it."""
+    return ssl.get_server_certificate(("127.0.0.1", operator.server.port))
+
+
+async def test_certificate_and_authority_are_replaced_under_load_without_a_failure(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """Rotation happens at night, by itself: no create may ever fail because of it.
+
+    The certificates begin as old as ours can get: the server's is due half a day before now and
+    the authority now, so that the API server, which has its own clock, accepts them all.
+    """
+    now = datetime.now(UTC)
+    made = fresh(HOSTS, now - LIFETIMES.authority * 2 / 3, LIFETIMES)
+    aged = renewed(made, HOSTS, now - timedelta(days=60, hours=18), LIFETIMES, made.authorities)
+    widgets = kinds.pop()
+    webhooks = Webhooks()
+    webhooks.mutate(widgets, greet)
+    webhooks.validate(widgets, judge)
+    leader = Operator(client, namespace, webhooks)
+    leader.now = now - timedelta(days=1)
+    await leader.start(aged)
+    follower = Operator(client, namespace, webhooks, name=leader.name, leads=False)
+    await follower.start()
+    try:
+        await leader.configured()
+        created = count()
+        done = asyncio.Event()
+
+        async def create_all_the_time(worker: int) -> None:
+            while not done.is_set():
+                name = f"w{worker}-{next(created)}"
+                made = await client.create(widgets, widget(widgets, namespace, name))
+                assert made["spec"]["greeted"]
+
+        async def rounds() -> list[Certificates]:
+            seen = []
+            for time in (now - timedelta(hours=12), now, now, now):
+                await asyncio.sleep(1)
+                leader.now = time
+                await leader.upkeep.once()
+                await follower.upkeep.once()
+                seen.append(leader.secret.current)
+                served = [await asyncio.to_thread(served_by, each) for each in (leader, follower)]
+                assert served == [seen[-1].certificate.decode()] * 2
+            await asyncio.sleep(1)
+            done.set()
+            return seen
+
+        async with asyncio.TaskGroup() as group:
+            for worker in range(6):
+                group.create_task(create_all_the_time(worker))
+            rotation = group.create_task(rounds())
+        first, added, signed, settled = rotation.result()
+    finally:
+        await follower.server.stop()
+        await leader.stop()
+    assert next(created) > 20
+    assert aged.certificate != first.certificate
+    assert aged.authorities == first.authorities
+    assert added.certificate == first.certificate
+    assert added.authorities.endswith(first.authorities)
+    assert len(added.authorities) > len(first.authorities)
+    assert signed.certificate != first.certificate
+    assert settled == signed

@@ -1,0 +1,104 @@
+"""What a driver brings along to be tested: a host of its own, and a hand behind its back.
+
+A driver joins the suite by one file in ``drivers/`` that names its set-ups in UNDER_TEST.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+from novacron.core.driver import Accepted, Driver, Inventory
+from novacron.core.machine import MachinePlan, MachineRef, Nic, Observed, Resources
+
+__all__ = ["Bench", "Disturbance", "DriverUnderTest", "FullDriver"]
+
+STEP = timedelta(seconds=1)
+STEPS = 120
+
+
+class FullDriver(Driver, Inventory, Protocol):
+    """What every driver of ours is: drift repair lives on the inventory."""
+
+
+class Disturbance(Protocol):
+    """Somebody at the hypervisor's own console, who does not ask us."""
+
+    async def power_off(self, uid: str) -> None:
+        """Pull the plug."""
+
+    async def destroy(self, uid: str) -> None:
+        """Remove the machine."""
+
+    async def plant(self, name: str) -> None:
+        """Make a machine of this name that is not ours and carries no UID."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One host with nothing on it, reached through the driver under test.
+
+    ``small`` fits several times, ``large`` grows it in every resource and fits once beside a
+    small one, ``too_big`` fits on no host. ``room`` is what the host gives to machines when
+    the driver enforces that to the last unit, else None.
+    """
+
+    host: str
+    connect: Callable[[], FullDriver]
+    connect_broken: Callable[[], FullDriver]
+    disturb: Disturbance
+    pass_time: Callable[[timedelta], Awaitable[None]]
+    small: Resources
+    large: Resources
+    too_big: Resources
+    room: Resources | None
+    image: str = "https://images.example/tiny.qcow2"
+
+    def plan(
+        self,
+        uid: str = "uid-1",
+        *,
+        name: str = "web",
+        size: Resources | None = None,
+        nics: tuple[Nic, ...] = (),
+    ) -> MachinePlan:
+        """Return a plan for the host; the small size when none is given."""
+        ref = MachineRef(uid, "default", name, self.host)
+        return MachinePlan(ref, size or self.small, self.image, nics)
+
+    async def settled(self, driver: FullDriver, ref: MachineRef) -> Observed | None:
+        """Return how the machine is when nothing is under way any more."""
+        for _ in range(STEPS):
+            seen = await driver.observe(ref)
+            if seen is None or seen.changing is None:
+                return seen
+            await self.pass_time(STEP)
+        raise AssertionError(f"{ref.name} was still changing after {STEPS * STEP}")
+
+    async def after(
+        self, order: Awaitable[Accepted], driver: FullDriver, ref: MachineRef
+    ) -> Observed | None:
+        """Give an order and return what came of it in the end."""
+        await order
+        return await self.settled(driver, ref)
+
+    async def created(self, driver: FullDriver, plan: MachinePlan) -> Observed:
+        """Make a machine and return it."""
+        seen = await self.after(driver.create(plan), driver, plan.ref)
+        assert seen is not None
+        return seen
+
+    def resized(self, plan: MachinePlan, size: Resources) -> MachinePlan:
+        """Return the plan with another size."""
+        return replace(plan, resources=size)
+
+
+@dataclass(frozen=True)
+class DriverUnderTest:
+    """A driver in one set-up; ``examples`` is how many random histories it has time for."""
+
+    name: str
+    bench: Callable[[Path], AbstractAsyncContextManager[Bench]]
+    examples: int
