@@ -70,9 +70,9 @@ class NovaCron:
             f"--health-probe-bind-addr={probes}",
             f"--webhook-bind-addr={webhooks}",
             *("--kubeconfig", str(kubeconfig)),
+            *("--simulation-file", str(scratch / "simulation.db")),
         )
-        environment = {"WEBHOOK_URL": f"https://{webhooks}", "NOVACRON_HOME": str(scratch)}
-        return Launch(command, f"http://{probes}/readyz", environment)
+        return Launch(command, f"http://{probes}/readyz", {"WEBHOOK_URL": f"https://{webhooks}"})
 
 
 class ControllerRuntime:

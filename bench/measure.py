@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["Usage", "Write", "machine_writes", "usage", "writes"]
+__all__ = ["Usage", "Write", "busy_s", "operator_writes", "usage", "writes"]
 
 KIB_PER_MIB = 1024
 WRITE_VERBS = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
@@ -20,7 +20,6 @@ METRIC = re.compile(r"^apiserver_request_total\{(?P<labels>.*)\} (?P<count>\S+)$
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 LEASES = "leases.coordination.k8s.io"
 EVENTS = frozenset({"events", "events.events.k8s.io"})
-MACHINES = frozenset({"virtualmachines.novacron.io", "virtualmachines.novacron.io/status"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +83,17 @@ def writes(metrics: str) -> Counter[Write]:
     return counted
 
 
-def machine_writes(counted: Counter[Write]) -> int:
-    """Return how many of the writes changed machines, creations apart: those are the load's."""
+def operator_writes(counted: Counter[Write]) -> int:
+    """Return how many of the writes the operator made, events apart: all but the load's."""
+    load = Write("POST", "virtualmachines.novacron.io")
     return sum(
         number
         for write, number in counted.items()
-        if write.resource in MACHINES and write.verb != "POST"
+        if write != load and write.resource not in EVENTS
     )
+
+
+def busy_s() -> float:
+    """Return the CPU time that everything on this machine has taken since it started."""
+    times = psutil.cpu_times()
+    return float(times.user + times.system + times.irq + times.softirq)

@@ -1,6 +1,7 @@
 """One operator, one clean cluster, one load: what it took to bring every machine to Running."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from bench.cluster import Cluster, Operator, throwaway_cluster
 from bench.contenders import Contender
-from bench.measure import Write, machine_writes
+from bench.measure import Write, busy_s, operator_writes
 
 __all__ = ["Round", "bring_to_running", "rate_round"]
 
@@ -38,6 +39,7 @@ class Round:
     ready_s: float
     peak_mib: float
     server_cpu_s: float
+    others_share: float
     writes_per_machine: float
     writes: dict[str, int]
     deleted_s: float | None = None
@@ -58,14 +60,39 @@ class Round:
         return self.server_cpu_s * 1000 / self.machines
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who has taken how much CPU time up to a moment."""
+
+    operator_s: float
+    server_s: float
+    ours_s: float
+    machine_s: float
+    at: float
+
+    @classmethod
+    def read(cls, cluster: Cluster, operator: Operator) -> "Account":
+        """Read every counter."""
+        spent = os.times()
+        operator_s, server_s = operator.usage.cpu_s, cluster.cpu_s("kube-apiserver")
+        ours_s = operator_s + server_s + cluster.cpu_s("etcd") + sum(spent[:4])
+        return cls(operator_s, server_s, ours_s, busy_s(), time.monotonic())
+
+    def others_share(self, before: "Account") -> float:
+        """Return the share of the machine that went to processes not of this benchmark."""
+        others_s = (self.machine_s - before.machine_s) - (self.ours_s - before.ours_s)
+        capacity_s = (self.at - before.at) * (os.cpu_count() or 1)
+        return max(others_s, 0) / capacity_s
+
+
 def rate_round(contender: Contender, count: int, *, delete: bool) -> Round:
     """Measure the contender on a cluster of its own."""
     with throwaway_cluster() as cluster, cluster.running(contender) as operator:
         cluster.prove()
-        writes, server, begun = cluster.writes(), cluster.server_usage, operator.usage
+        writes, before = cluster.writes(), Account.read(cluster, operator)
         running_s, created_s = bring_to_running(cluster, operator, count)
         time.sleep(SETTLE.total_seconds())
-        ended, server_ended = operator.usage, cluster.server_usage
+        after, peak_mib = Account.read(cluster, operator), operator.usage.peak_mib
         written = cluster.writes() - writes
         deleted_s = _run_load(cluster, operator, "delete", count)[0] if delete else None
         return Round(
@@ -73,12 +100,13 @@ def rate_round(contender: Contender, count: int, *, delete: bool) -> Round:
             machines=count,
             running_s=running_s,
             created_s=created_s,
-            cpu_s=ended.cpu_s - begun.cpu_s,
-            start_cpu_s=begun.cpu_s,
+            cpu_s=after.operator_s - before.operator_s,
+            start_cpu_s=before.operator_s,
             ready_s=operator.ready_s,
-            peak_mib=ended.peak_mib,
-            server_cpu_s=server_ended.cpu_s - server.cpu_s,
-            writes_per_machine=machine_writes(written) / count,
+            peak_mib=peak_mib,
+            server_cpu_s=after.server_s - before.server_s,
+            others_share=after.others_share(before),
+            writes_per_machine=operator_writes(written) / count,
             writes=named(written),
             deleted_s=deleted_s,
         )

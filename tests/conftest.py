@@ -9,8 +9,21 @@ A test that needs a real API server asks for one of these:
     LocalClusterError), ``.client_certificate(user, groups) -> kubeconfig path``. Do not stop,
     restart or kill it: others use it.
 
+``cluster``
+    ``control_plane`` with our kinds and the operator's rights installed. Operators are started
+    with ``operators.RunningOperator`` and stopped by the test that started them.
+
+``api``
+    A plain client for ``cluster``.
+
 ``namespace``
     The name of a fresh namespace on ``control_plane``, made for one test.
+
+``local_cluster``
+    A whole local cluster in a state directory of its own, brought up by ``novacron up`` once
+    for the run, with the host ``local`` and the machine ``hello``. ``.ok("vm", "list")``,
+    ``.fails(…)``, ``.json(…)`` and ``.call(…)`` run the command line on it. A test that breaks
+    it mends it with ``.ok("up")``.
 
 ``new_control_plane``
     A function ``(components=API_ONLY, extra_flags={}) -> ControlPlane`` that starts one of
@@ -22,17 +35,30 @@ A test that needs a real API server asks for one of these:
 Programs come from the ordinary cache (built at first use) or from NOVACRON_KUBERNETES_BIN.
 """
 
+import asyncio
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from control_plane import API_ONLY, throw_away
+from api import Api
+from control_plane import API_ONLY, discard, throw_away
+from local_cluster import LocalCluster, processes_under
 from novacron.localcluster.binaries import locate
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.home import Home
 from novacron.localcluster.progress import Silent
+from operators import install
+
+
+def pytest_configure() -> None:
+    """Let there be no event loop that nobody closes.
+
+    pytest-asyncio asks for the current one to put it back after a test; where none was ever
+    set, asyncio makes one for it, and its end is a ResourceWarning in some innocent test.
+    """
+    asyncio.set_event_loop(None)
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +77,37 @@ def control_plane(
         plane.start()
         yield plane
     finally:
-        plane.stop()
+        discard(plane)
+
+
+@pytest.fixture(scope="session")
+def cluster(control_plane: ControlPlane) -> ControlPlane:
+    """The shared API server with our kinds installed; see the top of this file."""
+    install(control_plane)
+    return control_plane
+
+
+@pytest.fixture(scope="session")
+def api(cluster: ControlPlane) -> Iterator[Api]:
+    """A plain client for ``cluster``, as its administrator."""
+    client = Api(cluster.kubeconfig)
+    yield client
+    client.close()
+
+
+@pytest.fixture(scope="session")
+def local_cluster(
+    tmp_path_factory: pytest.TempPathFactory, kubernetes_binaries: Path
+) -> Iterator[LocalCluster]:
+    """What ``novacron up`` gives a user, operator included; see the top of this file."""
+    assert kubernetes_binaries
+    local = LocalCluster(tmp_path_factory.mktemp("local") / "home", Home.default().cache)
+    try:
+        local.ok("up", "--provider", "simulation")
+        yield local
+    finally:
+        local.call("purge", "--yes")
+    assert processes_under(local.home) == []
 
 
 @pytest.fixture
@@ -74,7 +130,7 @@ def new_control_plane(
         yield start
     finally:
         for plane in planes:
-            plane.stop()
+            discard(plane)
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
 from typing import Any
 
 from novacron.localcluster.controlplane import ControlPlane
@@ -25,7 +27,7 @@ from novacron.runtime.webhook_configuration import (
 )
 from novacron.runtime.webhook_upkeep import WebhookUpkeep
 
-__all__ = ["HOSTS", "Operator", "eventually", "new_kinds", "running", "widget"]
+__all__ = ["HOSTS", "Operator", "eventually", "new_kinds", "running", "steady_creates", "widget"]
 
 BIND = Bind("127.0.0.1", 0, "webhooks", "--webhook-bind-addr")
 HOSTS = ("localhost", "127.0.0.1")
@@ -121,9 +123,8 @@ class Operator:
 
     async def configured(self) -> None:
         """Wait until the API server calls what was registered, for every resource."""
-        hooks = (self.webhooks.mutating | self.webhooks.validating).values()
-        for hook in hooks:
-            await eventually(lambda resource=hook.resource: self._asks(resource))
+        for hook in (self.webhooks.mutating | self.webhooks.validating).values():
+            await eventually(partial(self._asks, hook.resource))
 
     async def _asks(self, resource: Resource) -> bool:
         """Create a canary: it comes back changed or is refused once the webhooks are called."""
@@ -147,3 +148,24 @@ async def running(operator: Operator) -> AsyncIterator[Operator]:
         yield operator
     finally:
         await operator.stop()
+
+
+@asynccontextmanager
+async def steady_creates(
+    client: Client, resource: Resource, namespace: str
+) -> AsyncIterator[list[Object]]:
+    """Create widgets all through the block; a create that fails ends it with its error."""
+    created: list[Object] = []
+    numbers = count()
+    done = asyncio.Event()
+
+    async def create() -> None:
+        while not done.is_set():
+            body = widget(resource, namespace, f"widget-{next(numbers)}")
+            created.append(await client.create(resource, body))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(6):
+            group.create_task(create())
+        yield created
+        done.set()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry
@@ -68,11 +68,10 @@ class Operator:
 
     def _ownership(self) -> tuple[Sole | Claims, Client]:
         if not self.settings.leader_elect:
-            return Sole(), Client(self.client.connection, observer=self.client.observer)
+            return Sole(), replace(self.client)
         leases = ApiLeases(self.client, self.settings.namespace)
         membership = Membership(leases)
-        fenced = Client(self.client.connection, fence=membership, observer=self.client.observer)
-        return Claims(membership, self.settings.shards), fenced
+        return Claims(membership, self.settings.shards), replace(self.client, fence=membership)
 
     def _status_server(
         self, registry: CollectorRegistry, controllers: Controllers, upkeep: WebhookUpkeep | None

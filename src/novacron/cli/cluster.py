@@ -88,20 +88,23 @@ def status(*, output: Format) -> None:
 
 
 @click.command()
-@click.option("--keep-cache", is_flag=True, help="Keep the Kubernetes programs.")
+@click.option("--cache", is_flag=True, help="Also the Kubernetes programs, which others may use.")
 @yes
-def purge(*, yes: bool, keep_cache: bool) -> None:
-    """Stop everything and remove all that ``up`` made on this machine, data included."""
+def purge(*, yes: bool, cache: bool) -> None:
+    """Stop everything and remove the local cluster with all its data."""
+    from novacron.localcluster.purge import doomed  # noqa: PLC0415
     from novacron.localcluster.purge import purge as remove  # noqa: PLC0415
 
     home = Home.default()
-    if not yes:
-        what = "state" if keep_cache else "state and cache"
-        click.confirm(f"Remove the local cluster and all its data ({what})?", abort=True)
+    paths = doomed(home, cache=cache)
+    if paths and not yes:
+        click.echo("This stops the local cluster and removes, with all data in it:")
+        click.echo("\n".join(f"  {path}" for path in paths))
+        click.confirm("Go on?", abort=True)
     adopted = Adopted.read(home)
     with holding(home.lock, "novacron purge"):
         _stop(home)
-        removed = remove(home, keep_cache=keep_cache)
+        removed = remove(home, cache=cache)
     click.echo("\n".join(f"removed {path}" for path in removed) or "there was nothing to remove")
     if adopted:
         click.echo(f"what was installed in the cluster of context {adopted.context} stays there")

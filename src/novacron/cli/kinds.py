@@ -16,6 +16,7 @@ __all__ = [
     "MACHINE_COLUMNS",
     "condition",
     "fetch",
+    "fetch_all",
     "missing",
     "status",
 ]
@@ -46,13 +47,10 @@ def _host_state(item: Object) -> str:
     return f"{word},Unschedulable" if item["spec"].get("unschedulable") else word
 
 
-def _room(resource: str) -> Column:
-    def value(item: Object) -> str:
-        seen = status(item)
-        free = (seen.get("allocatable") or {}).get(resource, "?")
-        return f"{free} of {(seen.get('capacity') or {}).get(resource, '?')}"
-
-    return Column(resource.upper(), value)
+def _allocatable(resource: str) -> Column:
+    return Column(
+        resource.upper(), lambda item: (status(item).get("allocatable") or {}).get(resource)
+    )
 
 
 MACHINE_COLUMNS = (
@@ -67,8 +65,8 @@ HOST_COLUMNS = (
     Column("DRIVER", lambda item: item["spec"].get("driver")),
     Column("STATE", _host_state),
     Column("MACHINES", lambda item: status(item).get("machines")),
-    _room("cpu"),
-    _room("memory"),
+    _allocatable("cpu"),
+    _allocatable("memory"),
     Column("AGE", _created),
 )
 

@@ -51,8 +51,8 @@ class OperatorProcess:
         self, command: Sequence[str], kubeconfig: Path, flags: Sequence[str], *, webhooks: bool
     ) -> bool:
         """Start it or bring it up to date, wait until it is ready; say whether it was started."""
-        if self.processes.running(NAME) is None:
-            for listener in LISTENERS:
+        for listener in LISTENERS:
+            if listener not in self._ports.read() or not self.processes.running(NAME):
                 self._ports.claim(listener)
         supervised = (sys.executable, "-m", "novacron.localcluster.supervise", *command)
         own = (

@@ -112,15 +112,26 @@ class Up:
 
     def _farewell(self, *, changed: bool, kubectl: Path | None) -> None:
         click.echo("\nThe cluster is up." if changed else "\nThe cluster is already running.")
-        prefix = "kubectl" if shutil.which("kubectl") or not kubectl else "novacron kubectl"
+        novacron = called_as()
+        on_path = shutil.which("kubectl")
+        prefix = "kubectl" if on_path or not kubectl else f"{novacron} kubectl"
         hints = [
-            *(["export KUBECONFIG=$(novacron kubeconfig)"] if kubectl else []),
+            *([f"export KUBECONFIG=$({novacron} kubeconfig)"] if kubectl else []),
             f"{prefix} get virtualmachines.novacron.io",
-            f"novacron vm describe {FIRST_MACHINE}",
-            "novacron vm create web --image marketplace://ubuntu-22.04-lts --wait",
-            "novacron status",
-            "novacron down",
+            f"{novacron} vm describe {FIRST_MACHINE}",
+            f"{novacron} vm create web --image builtin://tiny --wait",
+            f"{novacron} status",
+            f"{novacron} down",
         ]
         click.echo("Type next:\n" + "\n".join(f"  {hint}" for hint in hints))
-        if kubectl and not shutil.which("kubectl"):
+        if kubectl and not on_path:
             click.echo(f"kubectl is not on your PATH; ours is {kubectl}")
+
+
+def called_as() -> str:
+    """Return what to type to call us again: our name if a shell finds it, or else the path."""
+    found = shutil.which("novacron")
+    called = Path(sys.argv[0])
+    if found and called.exists() and Path(found).samefile(called):
+        return "novacron"
+    return str(called)

@@ -62,6 +62,8 @@ class MachineController:
             if await self.writer.status(obj, self.kind.refusal(obj, str(error), self.now())):
                 self.events.warning(obj, "InvalidSpec", str(error))
             return None
+        if machine.awaits_placer:
+            return None  # it grants or refuses what is asked for now, and that write wakes us
         try:
             round_ = await self.reconciler.reconcile(machine)
         except (ApiError, LeaseLost, asyncio.CancelledError):
@@ -104,7 +106,8 @@ class MachineController:
 
     async def _finish(self, obj: Object, machine: Machine, round_: Round) -> timedelta | None:
         now = self.now()
-        measured = round_.seen.usage if round_.seen else None
+        runs = round_.seen is not None and round_.seen.power is Power.ON
+        measured = round_.seen.usage if round_.seen and runs else None
         due = due_in(machine.usage, measured, self._usage_written.get(machine.uid), now)
         report = summarise(machine, round_, now, write_usage=due == NOW)
         await self._write(obj, machine, report)

@@ -159,6 +159,7 @@ class Machine:
     image: str
     power: Power
     generation: int = 0
+    seen_generation: int = 0
     deleting: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     host_selector: Mapping[str, str] = field(default_factory=dict)
@@ -178,6 +179,11 @@ class Machine:
         if self.host is None:
             raise ValueError(f"{self.namespace}/{self.name} has no host yet")
         return MachineRef(self.uid, self.namespace, self.name, self.host)
+
+    @property
+    def awaits_placer(self) -> bool:
+        """Say whether a changed size was neither granted nor refused yet."""
+        return self.reserved != self.wanted and self.seen_generation != self.generation
 
     def plan(self) -> MachinePlan:
         """Return what a driver is asked for: never more than what is reserved."""

@@ -158,5 +158,9 @@ def _problems(schema: Schema) -> Iterator[str]:
         yield "has no type; free-form objects need PreserveUnknown()"
     if schema.get("format", "date-time") not in _FORMATS:
         yield f"format {schema['format']} is not Kubernetes' own; use str with a Rule"
+    for bound in _BOUNDS.values():
+        if schema.get(bound, 0) != int(schema.get(bound, 0)):
+            # The server cuts the bound to a whole number when the value is one: 0 passes 0.1.
+            yield f"{bound} {schema[bound]} does not hold for whole numbers; use a Rule"
     for key in schema.keys() - set(_IN_ORDER) - _DROPPED:
         yield f"a structural schema has no {key}"

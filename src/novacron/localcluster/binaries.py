@@ -12,9 +12,10 @@ from pathlib import Path
 
 from novacron.localcluster.build import GOMOD, PROGRAMS, VERSION, build
 from novacron.localcluster.errors import BuildFailed
+from novacron.localcluster.lock import holding
 from novacron.localcluster.progress import Progress
 
-__all__ = ["BIN_VARIABLE", "cached", "check", "locate"]
+__all__ = ["BIN_VARIABLE", "cached", "check", "complete", "locate"]
 
 BIN_VARIABLE = "NOVACRON_KUBERNETES_BIN"
 OLDEST = (1, 30)
@@ -28,7 +29,10 @@ def locate(cache: Path, given: Path | None, progress: Progress) -> Path:
         return ready_made.absolute()
     directory = cached(cache)
     if not complete(directory):
-        build(directory, cache, progress)
+        progress.say("waiting for another build to end, if there is one")
+        with holding(cache / "build.lock", "build", patient=True):
+            if not complete(directory):
+                build(directory, cache, progress)
     return directory
 
 

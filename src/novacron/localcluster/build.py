@@ -5,6 +5,7 @@ from, and a compiler error can only mean a damaged cache.
 """
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -20,11 +21,15 @@ __all__ = ["GOMOD", "PROGRAMS", "VERSION", "build"]
 GOMOD = Path(__file__).parent / "gomod"
 VERSION = "1.34.4"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+SCRATCH = ".building-"
 DOWNLOADING = "go: downloading "
 
 
 def build(directory: Path, cache: Path, progress: Progress) -> None:
-    """Build every program into the directory, which appears only when all are there."""
+    """Build every program into the directory, which appears only when all are there.
+
+    The caller holds the lock of the cache.
+    """
     progress.say("looking for Go")
     go = find_go(cache, progress)
     packages = [f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS if name != "etcd"]
@@ -32,8 +37,8 @@ def build(directory: Path, cache: Path, progress: Progress) -> None:
     progress.say("downloading the sources of Kubernetes")
     total = len(_run(go, ["list", "-deps", *packages], progress, "modules", _modules()))
     progress.say(f"building Kubernetes v{VERSION} (once; several minutes)")
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".building-") as scratch:
+    _sweep(directory.parent)
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=SCRATCH) as scratch:
         target = Path(scratch) / "bin"
         target.mkdir()
         flags = ["-trimpath", "-v", "-ldflags", _link_flags(), "-o", f"{target}/"]
@@ -41,15 +46,17 @@ def build(directory: Path, cache: Path, progress: Progress) -> None:
         _move_into_place(target, directory)
 
 
+def _sweep(cache: Path) -> None:
+    """Remove what builds left that were killed; the caller holds the cache's lock."""
+    for left in cache.glob(f"{SCRATCH}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def _move_into_place(target: Path, directory: Path) -> None:
-    try:
-        target.rename(directory)
-    except OSError:
-        # Somebody else built the same thing meanwhile, or a half-empty directory is in the way.
-        if all((directory / name).exists() for name in PROGRAMS):
-            return
+    if directory.exists():
+        # Something took programs out of it; it goes with the rest of the scratch directory.
         directory.rename(target.with_name("incomplete"))
-        target.rename(directory)
+    target.rename(directory)
 
 
 def _link_flags() -> str:

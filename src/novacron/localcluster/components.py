@@ -3,6 +3,7 @@
 Only command lines; nothing here starts anything.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,13 @@ class Credentials:
             servers=servers,
             tokens=signing_key(directory / "pki" / "service-account"),
         )
+
+    @property
+    def version(self) -> str:
+        """Return what changes when the programs must be started again to see new credentials."""
+        lasting = (self.authority, self.etcd_authority, self.tokens)
+        content = b"".join(pair.certificate.read_bytes() for pair in lasting)
+        return hashlib.sha256(content).hexdigest()
 
 
 def command(

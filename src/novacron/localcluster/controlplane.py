@@ -31,6 +31,7 @@ __all__ = ["ControlPlane", "Options"]
 WAVES = (("etcd", "kube-apiserver"), ("kube-controller-manager", "kube-scheduler"))
 READY_WITHIN = timedelta(seconds=90)
 ATTEMPTS = 3
+LISTENERS = {"etcd": ("etcd", "etcd-peer")}
 ADMIN_GROUP = "system:masters"
 
 SILENT = Silent()
@@ -184,19 +185,20 @@ class ControlPlane:
         )
         extra = self.options.extra_flags.get(name, ())
         program = str(self.binaries / name)
-        return self.processes.start(Program(name, (program, *flags, *extra)))
+        command_line = (program, *flags, *extra)
+        return self.processes.start(Program(name, command_line, version=credentials.version))
 
     def _claim_ports(self) -> None:
         for name in self.options.components:
-            if self.processes.running(name):
-                continue
-            self.ports.claim(name)
-            if name == "etcd":
-                self.ports.claim("etcd-peer")
+            known = self.ports.read()
+            for listener in LISTENERS.get(name, (name,)):
+                # A lost port of a running component is no port: it is started again with a new one.
+                if listener not in known or not self.processes.running(name):
+                    self.ports.claim(listener)
 
     def _forget_port(self, message: str) -> None:
         name = message.partition(" ")[0]
-        for listener in (name, "etcd-peer") if name == "etcd" else (name,):
+        for listener in LISTENERS.get(name, (name,)):
             self.ports.claim(listener, anew=True)
 
 

@@ -9,6 +9,7 @@ __all__ = ["diagnose"]
 UNREACHABLE = ("dial tcp", "no such host", "i/o timeout", "TLS handshake timeout", "Bad Gateway")
 DAMAGED_MODULES = ("checksum mismatch", "SECURITY ERROR", "not a valid zip file", "zip:")
 DAMAGED_BUILDS = ("go-build", "build cache", "GOCACHE")
+UNUSABLE = "failed to initialize build cache"
 NO_SPACE = "no space left on device"
 
 
@@ -22,6 +23,8 @@ def diagnose(go: Path, directory: Path, environment: Mapping[str, str], said: Se
         return f"Go's module cache is damaged; empty it with `{go} clean -modcache` and try again"
     if any(sign in text for sign in UNREACHABLE):
         return f"Go could not download Kubernetes; check GOPROXY and the network ({last})"
+    if UNUSABLE in text:
+        return f"Go cannot use its build cache; point GOCACHE at a directory of your own ({last})"
     if any(sign in text for sign in DAMAGED_BUILDS):
         return (
             f"Go's build cache is damaged; empty it with `{go} clean -cache` and try again ({last})"

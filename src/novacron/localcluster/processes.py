@@ -142,7 +142,7 @@ class Processes:
         identity = Identity.of(child.pid)
         if identity is None:
             child.wait()
-            raise self._failure(program.name, "ended at once")
+            raise self._failure(program.name, "stopped")
         _CHILDREN[child.pid] = child
         return identity
 

@@ -44,4 +44,4 @@ class Lines:
         tenth = done * 10 // max(total, 1)
         if tenth > self._tenth:
             self._tenth = tenth
-            self.write(f"  {done} of {total} {what}")
+            self.write(f"{done} of {total} {what}")

@@ -1,7 +1,8 @@
 """Removing what we made, and nothing else.
 
 The directories can be named by the user; a slip of the pen there must not cost anything that
-is not ours, so only entries known by name are removed.
+is not ours, so only entries known by name are removed. The cache is shared by every checkout
+and test run of the user and takes minutes to build again, so it goes only when asked for.
 """
 
 import shutil
@@ -9,31 +10,33 @@ from pathlib import Path
 
 from novacron.localcluster.home import Home
 
-__all__ = ["purge"]
+__all__ = ["doomed", "purge"]
 
 STATE = ("cluster", "operator", "adopted.json", "welcomed-*")
-CACHE = ("kubernetes-v*", "go", ".building-*", ".go-*")
+CACHE = ("kubernetes-v*", "go", "build.lock", ".building-*")
 LOCK = ("lock",)
 
 
-def purge(home: Home, *, keep_cache: bool) -> list[Path]:
-    """Remove state and cache, and their directories when nothing else is in them."""
-    removed = _remove(home.state, STATE)
-    if not keep_cache:
-        removed += _remove(home.cache, CACHE)
+def doomed(home: Home, *, cache: bool) -> list[Path]:
+    """Return what a purge would remove."""
+    found = _matching(home.state, STATE)
+    return found + (_matching(home.cache, CACHE) if cache else [])
+
+
+def purge(home: Home, *, cache: bool) -> list[Path]:
+    """Remove the state, and the cache when asked; directories only when nothing else is in them."""
+    removed = doomed(home, cache=cache)
     # The lock goes last: until then it keeps others away.
-    _remove(home.state, LOCK)
+    for path in (*removed, *_matching(home.state, LOCK)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     for directory in (home.cache, home.state):
         if directory.is_dir() and not any(directory.iterdir()):
             directory.rmdir()
     return removed
 
 
-def _remove(directory: Path, patterns: tuple[str, ...]) -> list[Path]:
-    found = [path for pattern in patterns for path in directory.glob(pattern)]
-    for path in found:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    return found
+def _matching(directory: Path, patterns: tuple[str, ...]) -> list[Path]:
+    return [path for pattern in patterns for path in sorted(directory.glob(pattern))]

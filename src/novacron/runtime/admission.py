@@ -6,8 +6,9 @@ on dictionaries, registered per resource.
 
 import base64
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -65,12 +66,16 @@ class Admission:
     resource: Resource
     path: str
     operations: tuple[str, ...]
+    conditions: Mapping[str, str]
     review: Callable[[Object], Object] = field(repr=False)
 
 
 @dataclass(slots=True)
 class Webhooks:
-    """The handlers of this operator, by resource; one of each sort per resource."""
+    """The handlers of this operator, by resource; one of each sort per resource.
+
+    Conditions are named CEL expressions; the API server makes the call only when all hold.
+    """
 
     mutating: dict[str, Admission] = field(default_factory=dict)
     validating: dict[str, Admission] = field(default_factory=dict)
@@ -79,16 +84,32 @@ class Webhooks:
     _converters: dict[tuple[str, str], Convert] = field(default_factory=dict)
 
     def mutate(
-        self, resource: Resource, handler: Mutate, *, operations: Sequence[str] = ON_WRITE
+        self,
+        resource: Resource,
+        handler: Mutate,
+        *,
+        operations: Sequence[str] = ON_WRITE,
+        conditions: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Let a function set defaults of a resource, at the resource's version."""
-        self._register(self.mutating, "mutate", resource, operations, _mutation(handler))
+        path = f"/mutate/{resource}"
+        operations = tuple(operations)
+        hook = Admission(resource, path, operations, conditions, _mutation(handler))
+        self._register(self.mutating, hook, "mutate")
 
     def validate(
-        self, resource: Resource, handler: Validate, *, operations: Sequence[str] = ON_WRITE
+        self,
+        resource: Resource,
+        handler: Validate,
+        *,
+        operations: Sequence[str] = ON_WRITE,
+        conditions: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Let a function judge objects of a resource, at the resource's version."""
-        self._register(self.validating, "validate", resource, operations, _validation(handler))
+        path = f"/validate/{resource}"
+        operations = tuple(operations)
+        hook = Admission(resource, path, operations, conditions, _validation(handler))
+        self._register(self.validating, hook, "validate")
 
     def convert(self, resource: Resource, converter: Convert) -> None:
         """Let a function convert a kind between its versions; the resource's own plays no part."""
@@ -112,18 +133,10 @@ class Webhooks:
             return Reply(400, f"this is not a review: {type(error).__name__}".encode())
         return _admit(admission, request, uid) if admission else self._converted(request, uid)
 
-    def _register(
-        self,
-        place: dict[str, Admission],
-        sort: str,
-        resource: Resource,
-        operations: Sequence[str],
-        review: Callable[[Object], Object],
-    ) -> None:
-        # Several groups have a kind of the same name, so the path holds the group too.
-        _only_once(place, str(resource), sort)
-        admission = Admission(resource, f"/{sort}/{resource}", tuple(operations), review)
-        place[str(resource)] = self._admissions[admission.path] = admission
+    def _register(self, place: dict[str, Admission], hook: Admission, sort: str) -> None:
+        # Several groups have a kind of the same name, so names and paths hold the group too.
+        _only_once(place, str(hook.resource), sort)
+        place[str(hook.resource)] = self._admissions[hook.path] = hook
 
     def _converted(self, request: Object, uid: str) -> Reply:
         objects: list[Object] = []

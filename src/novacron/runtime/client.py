@@ -6,7 +6,7 @@ once, and tests can count or break requests in one place.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -217,7 +217,7 @@ class Client:
         *,
         limit: int = PAGE_SIZE,
         selector: str | None = None,
-    ) -> AsyncIterator[Page]:
+    ) -> AsyncGenerator[Page, None]:
         """Read a collection part by part, all of them at one resource version."""
         page = Page([], "", "")
         while page.next or not page.resource_version:
@@ -316,7 +316,7 @@ class Client:
     async def _send_once(self, request: Request) -> bytes:
         headers = await self._headers(request)
         seconds = self.timeout_seconds
-        if request.writes and self.fence:
+        if request.writes and self.fence is not None:
             # A write that outlives the lease could meet a new leader's: it may not last longer.
             seconds = min(seconds, self.fence.seconds_left())
         loop = asyncio.get_running_loop()
@@ -369,7 +369,7 @@ class Client:
         return Unreachable(f"no answer from the API server at {self.connection.server}: {what}")
 
     def _count(self, verb: str, code: int, seconds: float) -> None:
-        if self.observer:
+        if self.observer is not None:
             self.observer.request_done(verb, code, seconds)
 
 

@@ -40,18 +40,18 @@ class Connection:
     server_name: str | None = None
 
 
-def from_pod() -> Connection | None:
+def from_pod(mounted: Path = SERVICE_ACCOUNT) -> Connection | None:
     """Return the connection a pod is given, or None outside of one."""
     host, port = (
         os.environ.get("KUBERNETES_SERVICE_HOST"),
         os.environ.get("KUBERNETES_SERVICE_PORT"),
     )
-    token = SERVICE_ACCOUNT / "token"
+    token = mounted / "token"
     if not host or not port or not token.exists():
         return None
-    tls = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
+    tls = ssl.create_default_context(cafile=str(mounted / "ca.crt"))
     address = f"[{host}]" if ":" in host else host
-    namespace = (SERVICE_ACCOUNT / "namespace").read_text().strip()
+    namespace = (mounted / "namespace").read_text().strip()
     return Connection(f"https://{address}:{port}", tls, TokenFile(token), namespace)
 
 

@@ -137,7 +137,7 @@ class Controller:
             result = "error"
             pause = self.queue.add_failed(key)
             log.exception("reconcile failed; again in %.1f s", pause.total_seconds())
-        if self.observer:
+        if self.observer is not None:
             self.observer.reconciled(self.name, result, loop.time() - started)
 
 

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
 from novacron.runtime.cache import Cache
-from novacron.runtime.client import PAGE_SIZE, Client
+from novacron.runtime.client import PAGE_SIZE, Client, Page
 from novacron.runtime.errors import ApiError, Gone, Unreachable
 from novacron.runtime.resource import Key, key_of
 
@@ -67,20 +68,23 @@ class Reflector:
     async def refresh(self) -> None:
         """List everything as it is now; whoever took over somebody's work needs it fresh."""
         async with self._listing:
-            present: set[Key] = set()
-            version = ""
-            async for page in self.client.pages(
-                self.cache.resource, self._where, limit=self.page_size
-            ):
-                version = page.resource_version
-                if self._is_past(version):
-                    return
-                for obj in page.items:
-                    self.cache.seen(obj)
-                    present.add(key_of(obj))
-            self.cache.listed(self.namespace, present, version)
-            if self._version is None:
-                self._version = version
+            pages = self.client.pages(self.cache.resource, self._where, limit=self.page_size)
+            async with aclosing(pages):
+                await self._take_in(pages)
+
+    async def _take_in(self, pages: AsyncIterator[Page]) -> None:
+        present: set[Key] = set()
+        version = ""
+        async for page in pages:
+            version = page.resource_version
+            if self._is_past(version):
+                return
+            for obj in page.items:
+                self.cache.seen(obj)
+                present.add(key_of(obj))
+        self.cache.listed(self.namespace, present, version)
+        if self._version is None:
+            self._version = version
 
     def _is_past(self, version: str) -> bool:
         # While a list is read, the watch may bring news that the list does not know yet, such as
@@ -119,5 +123,5 @@ class Reflector:
         return self.namespace or None
 
     def _restarted(self, why: str) -> None:
-        if self.observer:
+        if self.observer is not None:
             self.observer.watch_restarted(str(self.cache.resource), why)

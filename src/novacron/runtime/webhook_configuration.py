@@ -49,8 +49,7 @@ FIELD_MANAGER = "novacron-webhooks"
 # Labels, finalizers and owner references are no business of ours: most updates by controllers
 # change nothing else, and are not worth a call.
 SPEC_CHANGED = {
-    "name": "spec-changed",
-    "expression": "object == null || oldObject == null || object.?spec != oldObject.?spec",
+    "spec-changed": "object == null || oldObject == null || object.?spec != oldObject.?spec"
 }
 
 
@@ -125,7 +124,7 @@ class WebhookConfiguration:
                 "sideEffects": "None",
                 "timeoutSeconds": TIMEOUT_SECONDS,
                 "matchPolicy": "Equivalent",
-                "matchConditions": [SPEC_CHANGED],
+                "matchConditions": _conditions(admission),
                 "admissionReviewVersions": ["v1"],
                 "namespaceSelector": self.namespace_selector or {},
             }
@@ -174,6 +173,11 @@ def _rule(admission: Admission) -> Object:
         "operations": list(admission.operations),
         "scope": "*",
     }
+
+
+def _conditions(admission: Admission) -> list[Object]:
+    conditions = SPEC_CHANGED | dict(admission.conditions)
+    return [{"name": name, "expression": text} for name, text in conditions.items()]
 
 
 def _holds(present: Object, wanted: Object) -> bool:

@@ -114,7 +114,6 @@ class HostTable:
             return
         old = self._hosts[row]
         self._labels.change(row, old.labels if old else {}, {})
-        self._set_room(row, Resources())
         self.vacant[row] = True
         self._hosts[row] = None
         self._snapshot = None

@@ -47,6 +47,7 @@ REFUSED = {
     "a duration": (timedelta, "format duration"),
     "bytes": (bytes, "format binary"),
     "constrained keys": (dict[Annotated[str, Field(max_length=3)], str], "keys of a map"),
+    "a fractional bound": (Annotated[float, Field(ge=0.1)], "minimum 0.1 does not hold"),
     "an option without a default": (str | None, "'= None'"),
 }
 

@@ -77,6 +77,7 @@ class Store:
 class Call:
     """A request on its way."""
 
+    sender: str
     effect: Callable[[], object]
     answer: asyncio.Future[Any]
     landed: bool = False
@@ -103,7 +104,8 @@ class SlowLeases:
 
     group = "test"
 
-    def __init__(self, store: Store, calls: list[Call]) -> None:
+    def __init__(self, sender: str, store: Store, calls: list[Call]) -> None:
+        self._sender = sender
         self._store = store
         self._calls = calls
 
@@ -128,7 +130,7 @@ class SlowLeases:
         return lease
 
     async def _send(self, effect: Callable[[], object]) -> Any:
-        call = Call(effect, asyncio.get_running_loop().create_future())
+        call = Call(self._sender, effect, asyncio.get_running_loop().create_future())
         self._calls.append(call)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
@@ -172,13 +174,15 @@ class World:
         self.store = Store()
         self.calls: list[Call] = []
         self.processes: list[Process] = []
+        self.cut_off: set[str] = set()
+        self.always: Callable[[], None] = lambda: None
 
     def start(self, shards: int = 1, *, instant: bool = True) -> Process:
         """Start a process; unless instant, the test ends each of its hand-overs itself."""
         name = f"p{len(self.processes)}"
         offset = 1000.0 * len(self.processes)
         membership = Membership(
-            SlowLeases(self.store, self.calls),
+            SlowLeases(name, self.store, self.calls),
             timing=self.timing,
             identity=name,
             clock=lambda: self.loop.now + offset,
@@ -207,17 +211,22 @@ class World:
         self.settle()
 
     def settle(self) -> None:
-        """Let everybody run until all wait for time or network."""
+        """Let everybody run until all wait for time or network; check what is always true."""
         self.loop.run_until_complete(_spin())
+        self.always()
 
     def serve(self) -> None:
-        """Let all requests take effect and be answered, in order, and those that follow."""
-        while self.calls:
-            call = self.calls.pop(0)
-            if not call.landed:
-                call.land()
-            call.deliver()
-            self.settle()
+        """Let requests take effect and be answered, in order, and those that follow."""
+        while passing := [call for call in self.calls if call.sender not in self.cut_off]:
+            self.answer(passing[0])
+
+    def answer(self, call: Call) -> None:
+        """Let one request take effect, unless it did, and be answered."""
+        if not call.landed:
+            call.land()
+        call.deliver()
+        self.calls.remove(call)
+        self.settle()
 
     def advance(self, seconds: float) -> None:
         """Let time pass without any network."""
@@ -225,7 +234,7 @@ class World:
         self.settle()
 
     def live(self, seconds: float, step: float = 0.25) -> None:
-        """Let time pass on a good network; hand-overs end at once."""
+        """Let time pass on a good network, for those who have one; hand-overs end at once."""
         for _ in range(int(seconds / step)):
             self.advance(step)
             self.serve()

@@ -91,8 +91,8 @@ class SimulationDriver:
             row = turn.present(plan.ref)
             if row.change in (None, Operation.RESIZE) and row.next_size == plan.resources:
                 return turn.accepted_before(row)
-            require_whole_disk(row, plan.resources)
             turn.require_idle(row)
+            require_whole_disk(row, plan.resources)
             return turn.grow(row, plan)
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:

@@ -30,7 +30,7 @@ __all__ = [
     "Simulation",
 ]
 
-Factor = Annotated[float, Field(ge=0.1, le=100)]
+Factor = Annotated[float, Rule("self >= 0.1 && self <= 100.0", "must be a number from 0.1 to 100")]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Duration = Annotated[
     str,

@@ -60,6 +60,7 @@ class VirtualMachineKind:
             image=template.image.source,
             power=Power.ON if spec.running else Power.OFF,
             generation=metadata["generation"],
+            seen_generation=status.get("observedGeneration", 0),
             deleting="deletionTimestamp" in metadata,
             labels=spec.template.metadata.labels,
             host_selector=template.node_selector,
@@ -187,13 +188,10 @@ def _amounts(written: Mapping[str, Any] | None) -> Resources | None:
 
 
 def _available(written: Mapping[str, Any] | None) -> Resources:
-    if not written:
-        return Resources()
-    return Resources(
-        int(written["cpu"]["available"]),
-        mib(written["memory"]["available"]),
-        mib(written["disk"]["available"]),
+    cpu, memory, disk = (
+        ((written or {}).get(name) or {}).get("available", 0) for name in ("cpu", "memory", "disk")
     )
+    return Resources(int(cpu), mib(memory), mib(disk))
 
 
 def _written_amounts(amount: Resources | None) -> Object | None:
@@ -248,6 +246,8 @@ def _usage(written: Mapping[str, Any] | None) -> Usage | None:
     cpu, memory, disk = (
         (written.get(name) or {}).get("used") for name in ("cpu", "memory", "disk")
     )
+    if cpu is None and memory is None and disk is None:
+        return None
     return Usage(
         cpu_cores=None if cpu is None else float(parse_quantity(cpu)),
         memory_mib=None if memory is None else mib(memory),
@@ -257,6 +257,8 @@ def _usage(written: Mapping[str, Any] | None) -> Usage | None:
 
 def _written_usage(seen: Observed, machine: Machine, report: MachineReport) -> Object:
     usage = seen.usage if report.write_usage else machine.usage
+    if seen.power is Power.OFF:
+        usage = None  # a stopped machine uses nothing worth measuring
     entries: dict[str, Object] = {
         "cpu": {"available": str(seen.resources.vcpus)},
         "memory": {"available": format_mib(seen.resources.memory_mib)},

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Makes .venv and the tools that fill it, from nothing but a Python. Called by the Makefile.
+set -eu
+cd "$(dirname "$0")/.."
+
+fail() { echo "error: $*" >&2; exit 1; }
+
+find_python() {
+    for name in python3 python3.14 python3.13 python3.12 python3.11; do
+        if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$name"
+            return
+        fi
+    done
+    fail "no Python 3.11 or later; install one, for example with: sudo apt-get install python3"
+}
+
+# Debian and Ubuntu keep what makes environments in a package of its own.
+ensure_venv() {
+    "$1" -c 'import ensurepip, venv' 2>/dev/null && return
+    package=$("$1" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    command="apt-get install -y $package"
+    command -v apt-get >/dev/null || fail "$1 cannot make environments: it lacks ensurepip and venv"
+    if [ "$(id -u)" = 0 ]; then as_root=""
+    elif sudo -n true 2>/dev/null; then as_root="sudo -n"
+    else fail "the system package $package is missing; run: sudo $command"
+    fi
+    echo "installing the system package $package ($1 needs it to make environments)"
+    $as_root $command >/dev/null || fail "could not install $package; run: sudo $command"
+}
+
+if [ ! -x .venv/bin/python ]; then
+    python=$(find_python)
+    ensure_venv "$python"
+    "$python" -m venv .venv || fail "$python could not make .venv"
+fi
+.venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
+# In a place of their own: filling .venv must not remove what fills it.
+rm -rf .venv/tools
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+    --require-hashes --target .venv/tools -r requirements-bootstrap.lock ||
+    fail "could not install uv; is the package index reachable?"

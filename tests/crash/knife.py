@@ -1,0 +1,136 @@
+"""Kills the process right before or right after one of its writes.
+
+A point is what is written and the how-manieth time, so that it is found again in another run of
+the same scenario. Every write passes ``Knife.around``, and is noted in a journal.
+"""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from novacron.core.driver import Accepted, Capability, Driver, Inventory
+from novacron.core.host import HostFacts
+from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
+from novacron.runtime.client import Client, Request
+
+__all__ = ["CutClient", "CutDriver", "Knife", "Point"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One write of a scenario, and which side of it."""
+
+    write: str
+    number: int
+    side: str
+
+    def __str__(self) -> str:
+        return f"{self.side}|{self.number}|{self.write}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Point | None":
+        """Read a point as it prints; an empty text is none."""
+        if not text:
+            return None
+        side, number, write = text.split("|", 2)
+        return cls(write, int(number), side)
+
+
+@dataclass(slots=True)
+class Knife:
+    """Falls at one point; without one, only the journal is kept."""
+
+    journal: Path
+    point: Point | None
+    _seen: Counter[str] = field(default_factory=Counter)
+
+    @asynccontextmanager
+    async def around(self, write: str) -> AsyncIterator[None]:
+        """Surround one write."""
+        self._seen[write] += 1
+        number = self._seen[write]
+        with self.journal.open("a") as journal:
+            journal.write(f"{number}|{write}\n")
+        self._fall(Point(write, number, "before"))
+        yield
+        self._fall(Point(write, number, "after"))
+
+    def _fall(self, here: Point) -> None:
+        if here == self.point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class CutClient(Client):
+    """A client whose writes pass under the knife."""
+
+    knife: Knife
+
+    async def send(self, request: Request) -> bytes:
+        """Send a request; its collection and subresource name the write."""
+        if not request.writes:
+            return await super().send(request)
+        async with self.knife.around(f"{request.verb} {_shape(request.path)}"):
+            return await super().send(request)
+
+
+def _shape(path: str) -> str:
+    """Return a path without the names in it: hosts/status, virtualmachines, events."""
+    parts = path.split("/")
+    for resource in ("virtualmachines", "hosts", "events"):
+        if resource in parts:
+            return "/".join([resource, *(["status"] if parts[-1] == "status" else [])])
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class CutDriver:
+    """A driver whose writes pass under the knife."""
+
+    driver: Driver
+    knife: Knife
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """As the driver within."""
+        return self.driver.capabilities
+
+    async def observe(self, ref: MachineRef) -> Observed | None:
+        """Read."""
+        return await self.driver.observe(ref)
+
+    async def create(self, plan: MachinePlan) -> Accepted:
+        """Write."""
+        async with self.knife.around("driver create"):
+            return await self.driver.create(plan)
+
+    async def resize(self, plan: MachinePlan) -> Accepted:
+        """Write."""
+        async with self.knife.around("driver resize"):
+            return await self.driver.resize(plan)
+
+    async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
+        """Write."""
+        async with self.knife.around(f"driver power {want}"):
+            return await self.driver.set_power(ref, want, force=force)
+
+    async def delete(self, ref: MachineRef) -> Accepted:
+        """Write."""
+        async with self.knife.around("driver delete"):
+            return await self.driver.delete(ref)
+
+    async def machines(self, host: str) -> Sequence[Observed]:
+        """Read."""
+        assert isinstance(self.driver, Inventory)
+        return await self.driver.machines(host)
+
+    def hosts(self) -> AsyncIterator[HostFacts]:
+        """Read."""
+        return self.driver.hosts()
+
+    async def close(self) -> None:
+        """As the driver within."""
+        await self.driver.close()

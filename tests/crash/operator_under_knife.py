@@ -1,0 +1,49 @@
+"""The real operator with a knife above its writes; run as a process by the crash tests."""
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+
+from crash.knife import CutClient, CutDriver, Knife, Point
+from novacron.app.main import driver_makers, serve
+from novacron.app.operator import Operator
+from novacron.app.settings import Settings
+from novacron.controllers.drivers import MakeDriver
+from novacron.core.driver import Driver
+from novacron.core.host import DeclaredHost
+from novacron.runtime.logs import configure_logs
+
+
+def cut(make: MakeDriver, knife: Knife, host: DeclaredHost) -> Driver:
+    """Make a driver and put it under the knife."""
+    return CutDriver(make(host), knife)
+
+
+def main() -> None:
+    """Run until the knife falls."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kubeconfig", type=Path)
+    parser.add_argument("--simulation-file", type=Path)
+    parser.add_argument("--health-probe-bind-addr")
+    flags, _ = parser.parse_known_args()
+    knife = Knife(Path(os.environ["JOURNAL"]), Point.parse(os.environ["POINT"]))
+    settings = Settings(
+        leader_elect=False,
+        health_probe_bind_addr=flags.health_probe_bind_addr,
+        metrics_bind_addr="0",
+        webhook_bind_addr="0",
+        watch_namespaces=tuple(os.environ["WATCH_NAMESPACE"].split(",")),
+        simulation_file=flags.simulation_file,
+    )
+    configure_logs("info", "text")
+    CutClient.knife = knife
+    client = CutClient.from_kubeconfig(flags.kubeconfig)
+    makers: dict[str, MakeDriver] = {
+        name: partial(cut, make, knife) for name, make in driver_makers(settings).items()
+    }
+    serve(Operator(settings, client, makers))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""What a user does to machines while the operator dies: every controller adds its scenarios here.
+
+A scenario begins with machines as ``before`` leaves them, does one thing to each, and ends when
+``settled`` holds of the object (None when it is gone).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines import condition
+
+Object = dict[str, Any]
+
+__all__ = ["SCENARIOS", "Scenario"]
+
+
+def running(obj: Object | None) -> bool:
+    """The machine runs as its spec says now."""
+    return (
+        obj is not None
+        and condition(obj, "Ready").get("status") == "True"
+        and obj["status"]["observedGeneration"] == obj["metadata"]["generation"]
+        and _as_asked(obj)
+    )
+
+
+def stopped(obj: Object | None) -> bool:
+    """The machine is stopped, as asked."""
+    return obj is not None and condition(obj, "Ready").get("reason") == "Stopped"
+
+
+def gone(obj: Object | None) -> bool:
+    """Nothing of it is left."""
+    return obj is None
+
+
+def _as_asked(obj: Object) -> bool:
+    asked = obj["spec"]["template"]["spec"]["resources"]["cpu"]
+    resources = obj["status"].get("resources") or {}
+    return bool(resources) and resources["cpu"]["available"] == str(asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One thing a user does; ``patch`` of None is a deletion."""
+
+    name: str
+    settled: Callable[[Object | None], bool]
+    exists_before: bool = True
+    running_before: bool = True
+    patch: Object | None = field(default_factory=dict)
+    simulation: Object = field(default_factory=dict)
+
+
+RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
+SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
+
+SCENARIOS = (
+    Scenario("create", running, exists_before=False),
+    Scenario("create slowly", running, exists_before=False, simulation=SLOWLY),
+    Scenario("resize", running, patch=RESOURCES),
+    Scenario("stop", stopped, patch={"spec": {"running": False}}),
+    Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
+    Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
+    Scenario("delete", gone, patch=None),
+    Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
+)

@@ -1,0 +1,137 @@
+"""One operator with webhooks for the everyday tests, and a stage for those that need their own."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from api import Api
+from machines import condition, host
+from novacron.drivers.simulation import World
+from novacron.localcluster.controlplane import ControlPlane
+from operators import RunningOperator, eventually
+
+Object = dict[str, Any]
+
+VALIDATING = "validatingwebhookconfigurations"
+
+
+@dataclass(slots=True)
+class Stage:
+    """A namespace, an operator that watches it, and simulated hosts."""
+
+    api: Api
+    operator: RunningOperator
+    namespace: str
+    hosts: list[str]
+
+    def add_host(self, **spec: Any) -> str:
+        """Declare a host and wait until it is ready."""
+        name = self.declare_host(**spec)
+        self.until_host(name, lambda obj: condition(obj, "Ready").get("status") == "True")
+        return name
+
+    def declare_host(self, **spec: Any) -> str:
+        """Declare a host."""
+        name = f"host-{uuid4().hex[:8]}"
+        self.hosts.append(name)
+        self.api.create(host(name, **spec))
+        return name
+
+    def until(self, name: str, claim: Callable[[Object], bool]) -> Object:
+        """Wait until a claim holds of a machine, and return it."""
+        return self._until(lambda: self.api.machine(self.namespace, name), claim, name)
+
+    def until_host(self, name: str, claim: Callable[[Object], bool]) -> Object:
+        """Wait until a claim holds of a host, and return it."""
+        return self._until(lambda: self.api.host(name), claim, name)
+
+    def until_running(self, name: str) -> Object:
+        """Wait until a machine is Ready."""
+        return self.until(name, lambda obj: condition(obj, "Ready").get("status") == "True")
+
+    def until_gone(self, name: str) -> None:
+        """Wait until a machine is no more."""
+        eventually(
+            lambda: self.api.machine(self.namespace, name) is None,
+            lambda: f"{name} is gone: {self.api.machine(self.namespace, name)}",
+        )
+
+    def until_event(self, name: str, reason: str, namespace: str | None = None) -> Object:
+        """Wait for an event about an object, and return it."""
+        found: list[Object] = []
+
+        def happened() -> bool:
+            events = self.api.events(namespace or self.namespace, name)
+            found[:] = [event for event in events if event["reason"] == reason]
+            return bool(found)
+
+        eventually(happened, lambda: f"event {reason} about {name}; log:\n{self.operator.log}")
+        return found[0]
+
+    def world(self) -> World:
+        """Return what is behind the operator's back."""
+        return World(self.operator.simulation_file)
+
+    def _until(
+        self, find: Callable[[], Object | None], claim: Callable[[Object], bool], name: str
+    ) -> Object:
+        seen: list[Object | None] = [None]
+
+        def holds() -> bool:
+            seen[0] = find()
+            return seen[0] is not None and claim(seen[0])
+
+        eventually(holds, lambda: f"{name} is {seen[0]}; log:\n{self.operator.log}")
+        assert seen[0] is not None
+        return seen[0]
+
+    def clear(self) -> None:
+        """Remove everything the test made."""
+        for obj in self.api.machines(self.namespace):
+            if "deletionTimestamp" not in obj["metadata"]:
+                self.api.delete_machine(self.namespace, obj["metadata"]["name"])
+        for name in self.hosts:
+            if self.api.host(name):
+                self.api.patch_host(name, {"spec": {"simulation": {"faults": None}}})
+        eventually(
+            lambda: not self.api.machines(self.namespace),
+            lambda: f"left: {self.api.machines(self.namespace)}; log:\n{self.operator.log}",
+        )
+        for name in self.hosts:
+            if self.api.host(name):
+                self.api.delete_host(name)
+        eventually(
+            lambda: not any(self.api.host(name) for name in self.hosts),
+            lambda: f"hosts are gone; log:\n{self.operator.log}",
+        )
+
+
+@pytest.fixture(scope="module")
+def everyday(
+    cluster: ControlPlane, api: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningOperator]:
+    """One operator with webhooks for all tests of a module."""
+    namespace = f"everyday-{uuid4().hex[:8]}"
+    api.create_namespace(namespace)
+    directory: Path = tmp_path_factory.mktemp("operator")
+    operator = RunningOperator(cluster, directory, [namespace], webhooks=True).start()
+    eventually(
+        lambda: (
+            "novacron" in cluster.kubectl("get", "validatingwebhookconfigurations", "-o", "name")
+        ),
+        lambda: f"webhooks are configured; log:\n{operator.log}",
+    )
+    yield operator
+    assert operator.stop() == 0, operator.log
+
+
+@pytest.fixture
+def stage(everyday: RunningOperator, api: Api) -> Iterator[Stage]:
+    """The everyday operator with nothing in its namespace."""
+    scene = Stage(api, everyday, everyday.namespaces[0], [])
+    yield scene
+    scene.clear()

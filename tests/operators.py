@@ -1,0 +1,141 @@
+"""Operators for tests: real processes with the operator's own user and rights."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+import declared
+from novacron.app.registry import crds
+from novacron.app.rights import OPERATOR, rbac
+from novacron.localcluster.controlplane import ControlPlane
+
+__all__ = ["RunningOperator", "eventually", "free_port", "install"]
+
+PATIENCE_SECONDS = 60.0
+
+
+def install(plane: ControlPlane) -> None:
+    """Install our kinds and the operator's rights into a cluster."""
+    for definition in crds(["all"]):
+        declared.install(plane, yaml.safe_dump(definition), definition["metadata"]["name"])
+    plane.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(rbac(["all"])))
+
+
+def free_port() -> int:
+    """Return a port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def eventually(
+    claim: Callable[[], bool], what: Callable[[], str], seconds: float = PATIENCE_SECONDS
+) -> None:
+    """Wait until a claim holds; the deadline is far beyond what it should take."""
+    deadline = time.monotonic() + seconds
+    while not claim():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what()}")
+        time.sleep(0.05)
+
+
+@dataclass(slots=True)
+class RunningOperator:
+    """``novacron operator run`` against a control plane, watching some namespaces."""
+
+    plane: ControlPlane
+    directory: Path
+    namespaces: Sequence[str]
+    flags: Sequence[str] = ("--no-leader-elect",)
+    command: Sequence[str] = (sys.executable, "-m", "novacron.app.entry", "operator", "run")
+    environment: Mapping[str, str] = field(default_factory=dict)
+    webhooks: bool = False
+    name: str = "operator"
+    process: "subprocess.Popen[bytes] | None" = None
+    ports: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def simulation_file(self) -> Path:
+        """Where simulated hosts keep their machines."""
+        return self.directory / "simulation.db"
+
+    @property
+    def log(self) -> str:
+        """What it said so far."""
+        return (self.directory / f"{self.name}.log").read_text()
+
+    def start(self, *, wait: bool = True) -> "RunningOperator":
+        """Start the process and, unless told otherwise, wait until it is ready."""
+        self.ports = {name: free_port() for name in ("metrics", "health", "webhook")}
+        kubeconfig = self.plane.client_certificate(OPERATOR)
+        webhook = f"127.0.0.1:{self.ports['webhook']}"
+        with (self.directory / f"{self.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    *self.command,
+                    f"--kubeconfig={kubeconfig}",
+                    f"--metrics-bind-addr=127.0.0.1:{self.ports['metrics']}",
+                    f"--health-probe-bind-addr=127.0.0.1:{self.ports['health']}",
+                    f"--webhook-bind-addr={webhook if self.webhooks else '0'}",
+                    f"--webhook-url=https://{webhook}",
+                    f"--simulation-file={self.simulation_file}",
+                    "--reconcile-interval=1s",
+                    *self.flags,
+                ],
+                env={
+                    **os.environ,
+                    "WATCH_NAMESPACE": ",".join(self.namespaces),
+                    **self.environment,
+                },
+                stdout=log,
+                stderr=log,
+            )
+        if wait:
+            eventually(self.ready, lambda: f"{self.name} is ready; it said:\n{self.log}")
+        return self
+
+    def ready(self) -> bool:
+        """Ask it."""
+        assert self.process is not None
+        assert self.process.poll() is None, f"{self.name} ended:\n{self.log}"
+        return self.get("health", "/readyz") is not None
+
+    def get(self, port: str, path: str) -> str | None:
+        """Return what it answers, or None when that is not a success."""
+        try:
+            url = f"http://127.0.0.1:{self.ports[port]}{path}"
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                text: str = answer.read().decode()
+                return text
+        except (urllib.error.URLError, OSError):
+            return None
+
+    def stop(self) -> int:
+        """Stop it in good order and return its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> int:
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        code = self.process.wait(PATIENCE_SECONDS)
+        if self.webhooks:
+            # Without an operator they would refuse the next test's machines.
+            for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
+                self.plane.kubectl("delete", kind, "novacron", "--ignore-not-found")
+        return code
