@@ -85,7 +85,7 @@ class Cluster:
         """Return what was written so far, by the server's own count."""
         return writes(self.plane.kubectl("get", "--raw", "/metrics"))
 
-    def apply(self, *objects: dict[str, Any]) -> None:
+    def create(self, *objects: dict[str, Any]) -> None:
         """Create the objects."""
         items = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         self.plane.kubectl("create", "-f", "-", input=json.dumps(items))
@@ -110,7 +110,7 @@ class Cluster:
 
     def prove(self) -> None:
         """Have the operator bring one machine to Running: whoever does is watching for sure."""
-        self.apply(machine(CANARY))
+        self.create(machine(CANARY))
         self.plane.kubectl(
             *("wait", f"virtualmachines.novacron.io/{CANARY}", "--timeout=60s"),
             "--for=jsonpath={.status.phase}=Running",
@@ -132,7 +132,7 @@ def throwaway_cluster() -> Iterator[Cluster]:
             plane.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
             plane.kubectl("create", "namespace", OPERATOR_NAMESPACE)
             cluster = Cluster(plane)
-            cluster.apply(*(host(f"host-{number}") for number in range(HOSTS)))
+            cluster.create(*(host(f"host-{number}") for number in range(HOSTS)))
             yield cluster
         finally:
             plane.stop()

@@ -115,14 +115,16 @@ class ControllerRuntime:
 
 
 class Kopf:
-    """The kopf operator of ``peers/kopf_operator.py``, in an environment of its own."""
+    """The kopf operator of ``peers/kopf_operator.py``, by an interpreter that may be its own."""
 
     name = "kopf"
 
     @property
     def python(self) -> Path:
-        """Return the interpreter that has kopf: $BENCH_PYTHON, or that of .venv-bench."""
-        return Path(os.environ.get("BENCH_PYTHON") or REPOSITORY / ".venv-bench" / "bin" / "python")
+        """Return the interpreter that has kopf: $BENCH_PYTHON, .venv-bench's, or this one."""
+        own = REPOSITORY / ".venv-bench" / "bin" / "python"
+        default = own if own.exists() else sys.executable
+        return Path(os.environ.get("BENCH_PYTHON") or default)
 
     def prepare(self) -> None:
         """Look whether the interpreter has kopf."""

@@ -16,7 +16,7 @@ from bench.cluster import Cluster, Operator, throwaway_cluster
 from bench.contenders import Contender
 from bench.measure import Write, busy_s, operator_writes
 
-__all__ = ["Round", "bring_to_running", "rate_round"]
+__all__ = ["Round", "bring_to_running", "named", "rate_round"]
 
 REPOSITORY = Path(__file__).parent.parent
 POLL_S = 0.1

@@ -11,9 +11,16 @@ from aiohttp import web
 from novacron.runtime.connection import Connection
 from novacron.runtime.credentials import Anonymous, Credentials
 
-__all__ = ["Between", "answering", "connection_to"]
+__all__ = ["Between", "answering", "connection_to", "until"]
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+async def until(claim: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until something is so; the deadline only ends a test that has failed already."""
+    async with asyncio.timeout(seconds):
+        while not claim():
+            await asyncio.sleep(0.01)  # noqa: ASYNC110 - it happens in other tasks and processes
 
 
 def connection_to(url: str, credentials: Credentials | None = None) -> Connection:

@@ -1,9 +1,9 @@
 """The yardstick in Python: what a team would write with kopf to add a finalizer and a status.
 
-Run by ``kopf run`` in a virtual environment of its own; it knows nothing of this project but
-the kind. The handler for deletion is what makes kopf add its finalizer.
+Run by ``kopf run``; it knows nothing of this project but the kind. The handler for deletion is
+what makes kopf add its finalizer.
 """
-# kopf is not installed where the types are checked.
+# kopf need not be installed where the types are checked.
 # mypy: disable-error-code="import-not-found,untyped-decorator"
 
 from datetime import UTC, datetime

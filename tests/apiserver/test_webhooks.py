@@ -44,7 +44,7 @@ async def client(control_plane: ControlPlane) -> AsyncIterator[Client]:
 @pytest.fixture(scope="module")
 def kinds(control_plane: ControlPlane) -> Iterator[list[Resource]]:
     """Kinds to take from, one or two a test."""
-    made = new_kinds(control_plane, 13)
+    made = new_kinds(control_plane, 14)
     names = [f"crd/{kind}" for kind in made]
     yield made
     control_plane.kubectl("delete", "--wait=false", *names)
@@ -149,6 +149,27 @@ class Verbs:
 
     def request_done(self, verb: str, *_: float) -> None:
         self.verbs.append(verb)
+
+
+async def test_a_replica_that_begins_to_lead_is_called_at_once(
+    client: Client, namespace: str, kinds: list[Resource]
+) -> None:
+    """Outside of a cluster each replica has an address of its own, and the old leader's is dead."""
+    webhooks = Webhooks()
+    webhooks.validate(kinds.pop(), judge)
+    operator = Operator(client, namespace, webhooks, leads=False)
+    await operator.start()
+    operator.upkeep.every = timedelta(hours=1)
+    upkeep = asyncio.create_task(operator.upkeep.run())
+    try:
+        assert operator.upkeep.check() is None
+        operator.leads = True
+        assert operator.upkeep.check() == "the API server has not been told of them yet"
+        await operator.configured()
+        assert operator.upkeep.check() is None
+    finally:
+        upkeep.cancel()
+        await operator.stop()
 
 
 async def test_a_webhook_that_is_no_longer_registered_is_taken_out(

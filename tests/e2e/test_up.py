@@ -39,6 +39,10 @@ def _running(local: LocalCluster, name: str = "hello") -> bool:
     return local.json("vm", "get", name)["status"]["phase"] == "Running"
 
 
+def _tail(local: LocalCluster) -> str:
+    return "\n".join((local.home / "operator/operator.log").read_text().splitlines()[-40:])
+
+
 def test_a_first_machine_runs(local_cluster):
     """One command from nothing to this."""
     assert _running(local_cluster)
@@ -71,8 +75,15 @@ def test_a_killed_operator_comes_back_by_itself(local_cluster):
         ["pgrep", "-P", str(supervisor)], capture_output=True, text=True, check=True
     )
     os.kill(int(children.stdout), signal.SIGKILL)
-    local_cluster.ok("vm", "create", "after-the-crash", "--image", "builtin://tiny", "--wait")
-    local_cluster.ok("vm", "delete", "after-the-crash", "--wait")
+    # Until it is back its webhook refuses changes: better none than unchecked ones.
+    end = time.monotonic() + DEADLINE_SECONDS
+    while local_cluster.call("status").returncode:
+        assert time.monotonic() < end, _tail(local_cluster)
+    created = local_cluster.call(
+        "vm", "create", "late", "--image", "builtin://tiny", "--wait", "--timeout", "90"
+    )
+    assert created.returncode == 0, created.stderr + _tail(local_cluster)
+    local_cluster.ok("vm", "delete", "late", "--wait")
     assert local_cluster.pids()["operator"] == supervisor
 
 

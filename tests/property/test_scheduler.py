@@ -23,6 +23,7 @@ PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAMES = st.sampled_from([f"host-{number}" for number in range(8)])
 # Few different amounts: then machines fill hosts to the last unit, miss by one, and tie.
 AMOUNTS = st.builds(Resources, st.integers(0, 3), st.integers(0, 3), st.integers(0, 3))
+GROWN = st.builds(Resources, st.integers(0, 7), st.integers(0, 4), st.integers(0, 7))
 ROOMS = st.sampled_from([Resources(3, 3, 3), Resources(6, 6, 6), Resources(6, 3, 6)])
 MOSTLY = st.sampled_from([True, True, True, False])
 LABELS = st.dictionaries(st.sampled_from(["gpu", "zone"]), st.sampled_from(["x", "y"]))
@@ -180,7 +181,7 @@ class Cluster(RuleBasedStateMachine):
         self.where[uid] = decision.host, machine.wanted
         return uid
 
-    @rule(uid=machines, size=AMOUNTS)
+    @rule(uid=machines, size=GROWN)
     def resize(self, uid: str, size: Resources) -> None:
         host, _ = self.where[uid]
         if fits(self.table, uid, host, size) is None:

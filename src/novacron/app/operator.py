@@ -79,7 +79,7 @@ class Operator:
         settings = self.settings
         ready = {"caches": controllers.check}
         if upkeep:
-            ready["webhooks"] = upkeep.server.check
+            ready["webhooks"] = upkeep.check
         return StatusServer(
             Bind.parse(
                 settings.health_probe_bind_addr, purpose="probes", flag="--health-probe-bind-addr"

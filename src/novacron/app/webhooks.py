@@ -55,8 +55,17 @@ def _handlers(settings: Settings, families: tuple[Family, ...]) -> Webhooks:
 
         # Only on creation: what an update could lack is repaired by the controllers.
         webhooks.mutate(VIRTUAL_MACHINES, fill_in, operations=("CREATE",))
-        webhooks.validate(VIRTUAL_MACHINES, check)
+        # A call costs the API server as much as storing the object, so it asks about those
+        # alone that its own arithmetic finds small.
+        webhooks.validate(
+            VIRTUAL_MACHINES, check, conditions={"is-small": _smaller_than(settings.minimum_memory)}
+        )
     return webhooks
+
+
+def _smaller_than(memory: str) -> str:
+    asked = "object.spec.template.spec.resources.memory"
+    return f"quantity(string({asked})).isLessThan(quantity('{memory}'))"
 
 
 def _names(settings: Settings) -> tuple[str, ...]:

@@ -15,6 +15,9 @@ __all__ = ["connected", "run"]
 
 T = TypeVar("T")
 
+# What an API server says when a webhook that must agree cannot be asked.
+CLOSED = "failed calling webhook"
+
 
 def run(target: Target, action: "Callable[[Client, str], Awaitable[T]]") -> T:
     """Run an action with a client and the namespace to work in."""
@@ -49,4 +52,9 @@ async def connected(target: Target) -> "AsyncIterator[Client]":
     except Unauthorized as error:
         raise Failure(f"the cluster at {server} does not accept these credentials") from error
     except ApiError as error:
+        if CLOSED in error.message:
+            raise Failure(
+                "the operator does not answer, and unchecked changes are refused; "
+                "look at `novacron status`"
+            ) from error
         raise Failure(error.message) from error

@@ -35,13 +35,18 @@ class Scope:
     driver: Driver
     seen: Observed | None
     refused: bool = False
-    next_look: timedelta = SOON
+    ordered: timedelta | None = None
     happened: list[Happening] = field(default_factory=list)
 
     async def follow(self, accepted: Accepted) -> None:
         """See what became of an order, and note when it is due if it takes time."""
-        self.next_look = accepted.look_again or SOON
+        self.ordered = accepted.look_again
         self.seen = await self.driver.observe(self.machine.ref)
+
+    @property
+    def next_look(self) -> timedelta:
+        """When what is under way should be over, as far as anyone can tell."""
+        return (self.seen.due if self.seen else None) or self.ordered or SOON
 
     def tell(self, reason: str, message: str) -> None:
         """Note what was done, for the user."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 
 from novacron.core.conditions import Condition
@@ -113,7 +114,8 @@ class Usage:
 class Observed:
     """What the hypervisor says of one machine now.
 
-    ``changing`` names the operation under way, if any: then the rest may be about to change.
+    ``changing`` names the operation under way, if any: then the rest may be about to change,
+    in ``due`` from now if the hypervisor can tell.
     """
 
     uid: str
@@ -124,6 +126,7 @@ class Observed:
     addresses: tuple[str, ...] = ()
     usage: Usage | None = None
     live_migratable: bool = False
+    due: timedelta | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

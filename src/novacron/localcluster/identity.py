@@ -60,7 +60,10 @@ class Identity:
         except ProcessLookupError:
             return True
         try:
-            if not self.alive():
+            # Not ``alive``: the first thread of a killed process is a zombie while the others
+            # still end, and hold its ports.
+            stat = _stat(self.pid)
+            if stat is None or int(stat[19]) != self.started_ticks:
                 return True
             poll = select.poll()
             poll.register(handle, select.POLLIN)

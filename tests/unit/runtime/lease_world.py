@@ -80,10 +80,14 @@ class Call:
     sender: str
     effect: Callable[[], object]
     answer: asyncio.Future[Any]
+    sent: float
     landed: bool = False
     outcome: object = None
 
     def land(self) -> None:
+        """Take effect, once."""
+        if self.landed:
+            return
         self.landed = True
         try:
             self.outcome = self.effect()
@@ -130,7 +134,8 @@ class SlowLeases:
         return lease
 
     async def _send(self, effect: Callable[[], object]) -> Any:
-        call = Call(self._sender, effect, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        call = Call(self._sender, effect, loop.create_future(), loop.time())
         self._calls.append(call)
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
@@ -175,6 +180,7 @@ class World:
         self.calls: list[Call] = []
         self.processes: list[Process] = []
         self.cut_off: set[str] = set()
+        self.lags: dict[str, float] = {}
         self.always: Callable[[], None] = lambda: None
 
     def start(self, shards: int = 1, *, instant: bool = True) -> Process:
@@ -217,13 +223,18 @@ class World:
 
     def serve(self) -> None:
         """Let requests take effect and be answered, in order, and those that follow."""
-        while passing := [call for call in self.calls if call.sender not in self.cut_off]:
-            self.answer(passing[0])
+        while True:
+            passing = [call for call in self.calls if call.sender not in self.cut_off]
+            for call in passing:
+                call.land()
+            due = [c for c in passing if self.loop.now - c.sent >= self.lags.get(c.sender, 0.0)]
+            if not due:
+                break
+            self.answer(due[0])
 
     def answer(self, call: Call) -> None:
         """Let one request take effect, unless it did, and be answered."""
-        if not call.landed:
-            call.land()
+        call.land()
         call.deliver()
         self.calls.remove(call)
         self.settle()

@@ -98,7 +98,7 @@ def test_a_kubeconfig_with_a_hole_is_told(tmp_path: Path, damage: dict, message:
     path = write(tmp_path / "config", config() | damage)
     with pytest.raises(NoCluster, match=message) as caught:
         from_kubeconfig(path)
-    assert str(path) in str(caught.value) or "certificates" in message
+    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["{", "- a\n- b\n", "just words", "\x00"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from loopback import until
 from novacron.runtime.credentials import Anonymous, ExecPlugin, StaticToken, TokenFile
 from novacron.runtime.errors import Unauthorized
 
@@ -178,9 +179,7 @@ async def test_a_plugin_does_not_outlive_who_asked(tmp_path: Path) -> None:
     credentials = plugin(tmp_path, 'echo $$ > "$0.pid"\nexec sleep 600')
     task = asyncio.create_task(credentials.header())
     pid_file = tmp_path / "plugin.pid"
-    async with asyncio.timeout(30):
-        while not (pid_file.exists() and pid_file.read_text().strip()):
-            await asyncio.sleep(0.01)
+    await until(lambda: pid_file.exists() and pid_file.read_text().strip() != "")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -1,6 +1,8 @@
 """Between the file's rows and core values: what a row looks like from outside."""
 
 from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
 
 from novacron.core.machine import MachinePlan, Nic, Observed, Power, Resources, Usage
 from novacron.drivers.simulation.host import UsageFractions
@@ -49,9 +51,12 @@ def split_addresses(addresses: str) -> tuple[str, ...]:
     return (addresses,) if addresses else ()
 
 
-def observed(row: MachineRow, fractions: UsageFractions) -> Observed:
-    """Tell of one machine."""
-    return observed_all([row[:8]], fractions)[0]
+def observed(row: MachineRow, fractions: UsageFractions, now_us: int) -> Observed:
+    """Tell of one machine, and when the operation under way ends."""
+    seen = observed_all([row[:8]], fractions)[0]
+    if row.ends_us is None:
+        return seen
+    return replace(seen, due=timedelta(microseconds=row.ends_us - now_us))
 
 
 def observed_all(rows: Iterable[SeenRow], fractions: UsageFractions) -> list[Observed]:

@@ -67,9 +67,10 @@ class SimulationDriver:
         self._admit(Operation.OBSERVE, ref)
         with core_errors(self._path):
             store, host_id = self._file()
-            store.settle(microseconds(self._clock()))
+            now_us = microseconds(self._clock())
+            store.settle(now_us)
             row = store.machine(host_id, ref.uid)
-            return None if row is None else convert.observed(row, self._host.usage)
+            return None if row is None else convert.observed(row, self._host.usage, now_us)
 
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine, powered off. The same UID twice makes one machine."""

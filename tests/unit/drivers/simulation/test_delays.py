@@ -114,9 +114,9 @@ async def test_a_forced_stop_waits_for_anything_else(connect: Connect, clock: Ha
         await driver.set_power(plan().ref, Power.OFF, force=True)
 
 
-@pytest.mark.parametrize("order", ["grow", "shrink", "delete"])
+@pytest.mark.parametrize(("order", "free"), [("grow", 4), ("shrink", 8), ("delete", 8)])
 async def test_room_is_held_as_long_as_either_size_needs_it(
-    connect: Connect, clock: HandClock, order: str
+    connect: Connect, clock: HandClock, order: str, free: int
 ):
     """A machine that grows already needs the new room; one that shrinks or goes still has it."""
     driver, half = connect(SLOW), Resources(8, 1024, 0)
@@ -125,7 +125,7 @@ async def test_room_is_held_as_long_as_either_size_needs_it(
         await driver.delete(plan().ref)
     else:
         await driver.resize(plan(size=Resources(12 if order == "grow" else 1, 1024, 0)))
-    with pytest.raises(OutOfCapacity, match=r"host a has [48] of 16 CPUs free, 10 are asked for"):
+    with pytest.raises(OutOfCapacity, match=f"host a has {free} of 16 CPUs free, 10 are asked for"):
         await driver.create(plan("uid-2", size=Resources(10, 1024, 0)))
     await clock.pass_time(MINUTE)
     if order != "grow":

@@ -1,0 +1,140 @@
+"""The steps of a machine, on a simulated host with a clock of the test's own."""
+
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from novacron.core.machine import Power, Resources
+from novacron.core.steps import Blocked, Done, Wait
+from novacron.drivers.simulation import Delays, Fault, Operation, SimulatedHost
+from unit.controllers.stage import SIZE, World
+
+SLOW = timedelta(seconds=30)
+DELAYS = Delays(create=SLOW, start=SLOW, stop=SLOW, resize=SLOW, delete=SLOW)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """A fast host with room."""
+    return World(tmp_path)
+
+
+@pytest.fixture
+def slow_world(tmp_path: Path) -> World:
+    """A host on which everything takes half a minute."""
+    return World(tmp_path, SimulatedHost("a", Resources(8, 8192, 99999), delays=DELAYS))
+
+
+def broken_world(tmp_path: Path, *faults: Fault) -> World:
+    """A host that fails in some way."""
+    return World(tmp_path, SimulatedHost("a", Resources(8, 8192, 99999), faults=faults))
+
+
+async def test_a_fast_host_is_done_in_one_round(world: World) -> None:
+    """Creating, sizing and starting need no second look when nothing takes time."""
+    done = await world.round()
+    assert done.settled
+    assert done.seen is not None
+    assert done.seen.power is Power.ON
+    assert [happening.reason for happening in done.happened] == ["Created", "Started"]
+
+
+async def test_a_second_round_does_nothing(world: World) -> None:
+    """A step run twice equals once."""
+    first = await world.round()
+    second = await world.round()
+    assert second.happened == ()
+    assert second.outcomes == first.outcomes
+    assert second.seen == first.seen
+
+
+async def test_slow_operations_are_waited_for_and_not_ordered_again(slow_world: World) -> None:
+    """Each wait says when it is due, so nothing polls."""
+    first = await slow_world.round()
+    assert first.outcomes["Created"] == Wait("Creating", SLOW, "being created on host a")
+    again = await slow_world.round()
+    assert again.happened == ()
+    slow_world.now += SLOW
+    starting = await slow_world.round()
+    assert starting.outcomes["Powered"].reason == "Starting"
+    assert (await slow_world.settle()).settled
+
+
+async def test_a_resize_follows_what_is_reserved_not_what_is_wanted(world: World) -> None:
+    """The placer's word counts."""
+    await world.settle()
+    bigger = Resources(4, 2048, 10240)
+    world.change(wanted=bigger)
+    assert (await world.round()).happened == ()
+    world.change(reserved=bigger)
+    done = await world.settle()
+    assert done.seen is not None
+    assert done.seen.resources == bigger
+
+
+async def test_a_host_without_room_after_all_is_reported_as_refused(tmp_path: Path) -> None:
+    """Then nothing exists there, and the placer may choose another."""
+    world = broken_world(tmp_path, Fault(Operation.CREATE, "OutOfCapacity", message="full"))
+    done = await world.round()
+    assert done.refused
+    assert done.outcomes["Created"] == Wait("HostFull", None, "full")
+    assert await world.driver.observe(world.machine.ref) is None
+
+
+async def test_a_rejected_machine_waits_for_its_owner(tmp_path: Path) -> None:
+    """Nothing is due by itself."""
+    world = broken_world(tmp_path, Fault(Operation.CREATE, "Rejected", message="bad image"))
+    done = await world.round()
+    assert done.outcomes["Created"] == Blocked("Rejected", "bad image")
+    assert done.look_again is None
+
+
+async def test_an_unreachable_host_is_asked_again_later(tmp_path: Path) -> None:
+    """Nobody knows what became of the machine, so nothing is done to it."""
+    world = broken_world(tmp_path, Fault(Operation.OBSERVE, "Unreachable", message="no route"))
+    done = await world.round()
+    assert done.outcomes["Created"].reason == "HostUnreachable"
+    assert done.seen is None
+
+
+async def test_a_host_known_to_be_down_is_not_even_asked(world: World) -> None:
+    """A thousand machines of a dead host cost nothing."""
+    await world.settle()
+    world.down = "no route"
+    done = await world.round()
+    assert done.outcomes == {"Created": Wait("HostUnreachable", timedelta(seconds=60), "no route")}
+
+
+async def test_a_host_that_is_not_declared_any_more_blocks_its_machines(world: World) -> None:
+    """Removing the machine would need the host."""
+    world.change(host="b", deleting=True)
+    done = await world.round()
+    assert done.outcomes["Removed"].reason == "HostUnknown"
+    assert not done.settled
+
+
+async def test_deletion_leaves_nothing(slow_world: World) -> None:
+    """Also when it takes a while, and when it is asked for again."""
+    await slow_world.settle()
+    slow_world.change(deleting=True)
+    waiting = await slow_world.round()
+    assert waiting.outcomes["Removed"].reason == "Removing"
+    assert (await slow_world.settle()).settled
+    assert await slow_world.driver.observe(slow_world.machine.ref) is None
+    assert (await slow_world.round()).outcomes == {
+        "Removed": Done("Removed", "nothing of it is left")
+    }
+
+
+async def test_an_owner_who_changes_their_mind_midway_gets_the_last_word(slow_world: World) -> None:
+    """Stop while it starts: busy first, then stopped."""
+    await slow_world.round()
+    slow_world.now += SLOW
+    await slow_world.round()
+    slow_world.change(power=Power.OFF)
+    done = await slow_world.settle()
+    assert done.seen is not None
+    assert done.seen.power is Power.OFF
+    assert done.seen.resources == replace(SIZE)
