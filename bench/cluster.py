@@ -12,17 +12,18 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from bench.contenders import Contender
-from bench.machines import CANARY, host, machine
+from bench.machines import API_VERSION, CANARY, host, machine
 from bench.measure import Usage, Write, usage, writes
 from novacron.localcluster.binaries import locate
 from novacron.localcluster.controlplane import ControlPlane, Options
+from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.files import private_directory
 from novacron.localcluster.home import Home
 from novacron.localcluster.identity import Identity
@@ -36,6 +37,7 @@ HOSTS = 20
 OPERATOR_NAMESPACE = "novacron-system"
 READY_WITHIN = timedelta(seconds=60)
 PROBE_TIMEOUT_S = 5
+POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -129,13 +131,26 @@ def throwaway_cluster() -> Iterator[Cluster]:
         try:
             plane.start()
             plane.kubectl("create", "-f", str(CRDS))
-            plane.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=30s")
+            _wait_served(plane)
             plane.kubectl("create", "namespace", OPERATOR_NAMESPACE)
             cluster = Cluster(plane)
             cluster.create(*(host(f"host-{number}") for number in range(HOSTS)))
             yield cluster
         finally:
             plane.stop()
+
+
+def _wait_served(plane: ControlPlane) -> None:
+    """Wait for our kinds; `kubectl wait` fails on a definition that has no condition yet."""
+    deadline = time.monotonic() + READY_WITHIN.total_seconds()
+    while time.monotonic() < deadline:
+        with suppress(LocalClusterError):
+            served = plane.kubectl("get", "--raw", f"/apis/{API_VERSION}")
+            names = {kind["name"] for kind in json.loads(served)["resources"]}
+            if {"hosts", "virtualmachines"} <= names:
+                return
+        time.sleep(POLL_S)
+    raise RuntimeError("the API server does not serve our kinds")
 
 
 def _answers(url: str) -> bool:

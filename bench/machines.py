@@ -5,7 +5,7 @@ Shared by the process that creates, the one that watches and the one that measur
 
 from typing import Any
 
-__all__ = ["CANARY", "COLLECTION", "NAMESPACE", "PREFIX", "host", "machine", "name"]
+__all__ = ["API_VERSION", "CANARY", "COLLECTION", "NAMESPACE", "PREFIX", "host", "machine", "name"]
 
 API_VERSION = "novacron.io/v1alpha1"
 NAMESPACE = "default"

@@ -20,7 +20,7 @@ async def until(claim: Callable[[], bool], seconds: float = 60) -> None:
     """Wait until something is so; the deadline only ends a test that has failed already."""
     async with asyncio.timeout(seconds):
         while not claim():
-            await asyncio.sleep(0.01)  # noqa: ASYNC110 - it happens in other tasks and processes
+            await asyncio.sleep(0.01)
 
 
 def connection_to(url: str, credentials: Credentials | None = None) -> Connection:

@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 import declared
-from novacron.app.registry import crds
+from novacron.app.definitions import crds
 from novacron.app.rights import OPERATOR, rbac
 from novacron.localcluster.controlplane import ControlPlane
 

@@ -14,7 +14,8 @@ from typing import Any
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.runtime.admission import Webhooks
 from novacron.runtime.bind import Bind
-from novacron.runtime.certificates import Certificates, CertificateSecret
+from novacron.runtime.certificate_pair import Certificates
+from novacron.runtime.certificates import CertificateSecret
 from novacron.runtime.client import Client
 from novacron.runtime.errors import ApiError, NotFound
 from novacron.runtime.resource import Key, Object, Resource

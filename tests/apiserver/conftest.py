@@ -10,7 +10,7 @@ import pytest
 
 from declared import Object, install
 from novacron.app.generate import CRDS
-from novacron.families.novacron import RESOURCES
+from novacron.families.novacron.kinds import RESOURCES
 from novacron.localcluster.controlplane import ControlPlane
 
 ROOT = Path(__file__).parents[2]

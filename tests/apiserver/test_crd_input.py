@@ -6,7 +6,7 @@ import pytest
 
 from declared import Object, host, machine, network, source, static, vm
 from novacron.crd import CustomResource
-from novacron.families.novacron import Host, VirtualMachine
+from novacron.families.novacron.kinds import Host, VirtualMachine
 from novacron.localcluster.errors import LocalClusterError
 
 QUANTITY = "must be a quantity above zero and below 1Ei"

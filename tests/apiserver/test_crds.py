@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from declared import host, machine, network, vm
-from novacron.families.novacron import RESOURCES, VirtualMachine
+from novacron.families.novacron.kinds import RESOURCES, VirtualMachine
 
 SPECIFIED = Path(__file__).parents[1] / "golden" / "spec-000-virtualmachine.yaml"
 NAMES = [versions[0].__kind__.full_name for versions in RESOURCES]

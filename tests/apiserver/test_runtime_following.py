@@ -14,7 +14,7 @@ from aiohttp import web
 from loopback import Between, until
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.runtime.cache import Cache, Change
-from novacron.runtime.client import Client
+from novacron.runtime.client import Client, WatchEvent
 from novacron.runtime.connection import from_kubeconfig
 from novacron.runtime.errors import ApiError, Conflict, NotFound, Overloaded, Unreachable
 from novacron.runtime.reflector import Reflector
@@ -111,20 +111,24 @@ async def test_a_list_in_pages_and_the_watch_after_it_are_seamless(
     )
 
 
-async def test_bookmarks_move_the_point_to_resume_from(
-    between: Between, admin: Client, namespace: str
-) -> None:
-    """A watch that is quiet for hours would otherwise resume from a version long forgotten."""
-    async with Client(between.connection) as client, following(client, namespace) as reflector:
-        await reflector.cache.synced()
-        page = await client.page(WIDGETS, namespace)
-        # The server sends one shortly before the time of a watch is over.
-        await admin.create(WIDGETS, widget("elsewhere", "default"))
-        events = client.watch(WIDGETS, namespace, since=page.resource_version, seconds=5)
-        last = [event async for event in events][-1]
-        await admin.delete(WIDGETS, "elsewhere", "default")
-    assert last.type == "BOOKMARK"
-    assert int(last.object["metadata"]["resourceVersion"]) > int(page.resource_version)
+async def test_bookmarks_move_the_point_to_resume_from(admin: Client, namespace: str) -> None:
+    """Whoever watches a quiet corner would otherwise resume from a version long forgotten."""
+    begun = await admin.page(WIDGETS, namespace)
+    # Sent about two seconds before the time of a watch is over, when there was news elsewhere.
+    events = admin.watch(WIDGETS, namespace, since=begun.resource_version, seconds=8)
+    received = asyncio.create_task(collect(events))
+    while not received.done():
+        created = await admin.create(WIDGETS, widget(f"{namespace}-elsewhere", "default"))
+        await admin.delete(WIDGETS, created["metadata"]["name"], "default")
+        await asyncio.sleep(0.3)
+    bookmarks = await received
+    assert {event.type for event in bookmarks} == {"BOOKMARK"}
+    last = bookmarks[-1].object["metadata"]["resourceVersion"]
+    assert int(last) > int(begun.resource_version)
+
+
+async def collect(events: AsyncIterator[WatchEvent]) -> list[WatchEvent]:
+    return [event async for event in events]
 
 
 async def test_a_cut_connection_is_resumed_without_listing_losing_or_repeating(
@@ -222,36 +226,38 @@ async def test_a_restarted_server_amid_five_hundred_objects_costs_nothing(
     plane = new_control_plane()
     await install_widgets(plane)
     count, namespace = 500, "default"
-    async with Client.from_kubeconfig(plane.kubeconfig) as client:
-        async with following(client, "", page_size=50) as reflector:
-            told: dict[Key, str | None] = {}
-            reflector.cache.subscribe(lambda change: told.update({change.key: version(change)}))
-            await reflector.cache.synced()
-            todo = iter(range(count))
+    async with (
+        Client.from_kubeconfig(plane.kubeconfig) as client,
+        following(client, "", page_size=50) as reflector,
+    ):
+        told: dict[Key, str | None] = {}
+        reflector.cache.subscribe(lambda change: told.update({change.key: version(change)}))
+        await reflector.cache.synced()
+        todo = iter(range(count))
 
-            async def work() -> None:
-                for number in todo:
-                    name = f"w{number}"
-                    await insist(lambda n=name: client.create(WIDGETS, widget(n, namespace)))
-                    await insist(lambda n=name: client.patch(WIDGETS, n, MERGED, namespace))
-                    if number % 3 == 0:
-                        await insist(lambda n=name: client.delete(WIDGETS, n, namespace))
+        async def work() -> None:
+            for number in todo:
+                name = f"w{number}"
+                await insist(lambda n=name: client.create(WIDGETS, widget(n, namespace)))
+                await insist(lambda n=name: client.patch(WIDGETS, n, MERGED, namespace))
+                if number % 3 == 0:
+                    await insist(lambda n=name: client.delete(WIDGETS, n, namespace))
 
-            async def restart() -> None:
-                await until(lambda: len(reflector.cache) > 60)
-                for _ in range(2):
-                    await asyncio.to_thread(plane.kill, "kube-apiserver")
-                    await asyncio.to_thread(plane.start)
-                    await asyncio.sleep(1)
+        async def restart() -> None:
+            await until(lambda: len(reflector.cache) > 60)
+            for _ in range(2):
+                await asyncio.to_thread(plane.kill, "kube-apiserver")
+                await asyncio.to_thread(plane.start)
+                await asyncio.sleep(1)
 
-            await asyncio.gather(restart(), *(work() for _ in range(8)))
-            expected = await truth(client, namespace)
-            await until(lambda: content(reflector.cache) == expected)
-            # Who listens to changes ends with the same picture as who reads the cache.
-            assert {key: seen for key, seen in told.items() if seen} == {
-                key: obj["metadata"]["resourceVersion"] for key, obj in expected.items()
-            }
-            assert len(expected) >= count * 0.6
+        await asyncio.gather(restart(), *(work() for _ in range(8)))
+        expected = await truth(client, namespace)
+        await until(lambda: content(reflector.cache) == expected)
+        # Who listens to changes ends with the same picture as who reads the cache.
+        assert {key: seen for key, seen in told.items() if seen} == {
+            key: obj["metadata"]["resourceVersion"] for key, obj in expected.items()
+        }
+        assert len(expected) >= count * 0.6
 
 
 def version(change: Change) -> str | None:

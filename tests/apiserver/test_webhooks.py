@@ -10,7 +10,8 @@ import pytest
 
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.runtime.admission import Webhooks
-from novacron.runtime.certificates import Certificates, CertificateSecret, Lifetimes
+from novacron.runtime.certificate_pair import Certificates, Lifetimes
+from novacron.runtime.certificates import CertificateSecret
 from novacron.runtime.client import Client
 from novacron.runtime.errors import ApiError, Invalid
 from novacron.runtime.issuing import fresh, renewed

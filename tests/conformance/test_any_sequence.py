@@ -187,10 +187,10 @@ class AnySequence(RuleBasedStateMachine):
         return more != self.bench.too_big if room is None else (used + more).fits(room)
 
 
-def test_any_history_ends_where_the_model_says(under_test: DriverUnderTest):
+def test_any_history_ends_where_the_model_says(under_test: DriverUnderTest) -> None:
     """Examples show what we thought of; this finds the order of calls nobody thought of."""
     run_state_machine_as_test(
-        lambda: AnySequence(under_test),
+        partial(AnySequence, under_test),  # type: ignore[arg-type]
         settings=settings(
             max_examples=under_test.examples,
             stateful_step_count=25,

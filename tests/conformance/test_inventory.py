@@ -8,12 +8,12 @@ from novacron.core.errors import DriverError
 from novacron.core.machine import Power
 
 
-async def test_an_empty_host_has_no_machines(bench: Bench, driver: FullDriver):
+async def test_an_empty_host_has_no_machines(bench: Bench, driver: FullDriver) -> None:
     """An empty list is an answer, not a failure to get one."""
     assert await driver.machines(bench.host) == []
 
 
-async def test_the_inventory_equals_what_is_observed(bench: Bench, driver: FullDriver):
+async def test_the_inventory_equals_what_is_observed(bench: Bench, driver: FullDriver) -> None:
     """Drift is found by comparing one with the other."""
     plans = [bench.plan(f"uid-{number}", name=f"web-{number}") for number in range(3)]
     for plan in plans:
@@ -24,7 +24,7 @@ async def test_the_inventory_equals_what_is_observed(bench: Bench, driver: FullD
     assert told == {plan.ref.uid: await driver.observe(plan.ref) for plan in plans}
 
 
-async def test_what_others_did_is_seen(bench: Bench, driver: FullDriver):
+async def test_what_others_did_is_seen(bench: Bench, driver: FullDriver) -> None:
     """Whoever stops or removes a machine at the host's own console does not tell us."""
     plan, other = bench.plan(), bench.plan("uid-2", name="db")
     for each in (plan, other):
@@ -38,26 +38,26 @@ async def test_what_others_did_is_seen(bench: Bench, driver: FullDriver):
     assert await driver.machines(bench.host) == [seen]
 
 
-async def test_an_unknown_host_is_not_an_empty_one(bench: Bench, driver: FullDriver):
+async def test_an_unknown_host_is_not_an_empty_one(bench: Bench, driver: FullDriver) -> None:
     """An empty answer would make every machine recorded there look lost."""
     with pytest.raises(DriverError):
         await driver.machines("no-such-host")
 
 
-async def test_the_host_is_told_of(bench: Bench, driver: FullDriver):
+async def test_the_host_is_told_of(bench: Bench, driver: FullDriver) -> None:
     """A host is ready when its driver says what it has."""
     facts = {facts.name: facts async for facts in driver.hosts()}
     assert facts[bench.host].capacity.vcpus > 0
     assert facts[bench.host].capacity.memory_mib > 0
 
 
-async def test_capabilities_say_what_the_driver_satisfies(driver: FullDriver):
+async def test_capabilities_say_what_the_driver_satisfies(driver: FullDriver) -> None:
     """The scheduler and the controllers trust the list."""
     assert Capability.INVENTORY in driver.capabilities
     assert isinstance(driver, Inventory)
 
 
-async def test_every_failure_is_one_of_the_core_s(bench: Bench):
+async def test_every_failure_is_one_of_the_core_s(bench: Bench) -> None:
     """Whoever calls a driver knows its remedy without knowing which library failed."""
     broken, plan = bench.connect_broken(), bench.plan()
     for call in (
@@ -75,7 +75,7 @@ async def test_every_failure_is_one_of_the_core_s(bench: Bench):
     await broken.close()
 
 
-async def test_a_closed_connection_can_be_closed_again(driver: FullDriver):
+async def test_a_closed_connection_can_be_closed_again(driver: FullDriver) -> None:
     """Shutting down takes more than one path."""
     await driver.close()
     await driver.close()

@@ -15,7 +15,7 @@ async def _switched(
     return seen
 
 
-async def test_a_machine_is_started_and_stopped(bench: Bench, driver: FullDriver):
+async def test_a_machine_is_started_and_stopped(bench: Bench, driver: FullDriver) -> None:
     """The two things an owner can say about power."""
     ref = (plan := bench.plan()).ref
     await bench.created(driver, plan)
@@ -24,7 +24,9 @@ async def test_a_machine_is_started_and_stopped(bench: Bench, driver: FullDriver
 
 
 @pytest.mark.parametrize("want", list(Power))
-async def test_an_order_given_twice_is_one_order(bench: Bench, driver: FullDriver, want: Power):
+async def test_an_order_given_twice_is_one_order(
+    bench: Bench, driver: FullDriver, want: Power
+) -> None:
     """Also while the first is under way: the operator does not remember what it ordered."""
     ref = (plan := bench.plan()).ref
     await bench.created(driver, plan)
@@ -37,7 +39,7 @@ async def test_an_order_given_twice_is_one_order(bench: Bench, driver: FullDrive
     assert await _switched(bench, driver, ref, want) == seen
 
 
-async def test_a_forced_stop_stops(bench: Bench, driver: FullDriver):
+async def test_a_forced_stop_stops(bench: Bench, driver: FullDriver) -> None:
     """What helps when the guest does not listen."""
     ref = (plan := bench.plan()).ref
     await bench.created(driver, plan)
@@ -45,7 +47,7 @@ async def test_a_forced_stop_stops(bench: Bench, driver: FullDriver):
     assert (await _switched(bench, driver, ref, Power.OFF, force=True)).power is Power.OFF
 
 
-async def test_a_machine_is_either_changing_or_done(bench: Bench, driver: FullDriver):
+async def test_a_machine_is_either_changing_or_done(bench: Bench, driver: FullDriver) -> None:
     """What is observed right after an order is the truth of that moment, never the wish."""
     ref = (plan := bench.plan()).ref
     await bench.created(driver, plan)
@@ -55,7 +57,9 @@ async def test_a_machine_is_either_changing_or_done(bench: Bench, driver: FullDr
     assert (seen.changing is None) == (seen.power is Power.ON)
 
 
-async def test_a_contradicting_order_waits_or_is_carried_out(bench: Bench, driver: FullDriver):
+async def test_a_contradicting_order_waits_or_is_carried_out(
+    bench: Bench, driver: FullDriver
+) -> None:
     """Busy harms nothing: given again later, the order is carried out."""
     ref = (plan := bench.plan()).ref
     await bench.created(driver, plan)
@@ -68,7 +72,9 @@ async def test_a_contradicting_order_waits_or_is_carried_out(bench: Bench, drive
     assert (await _switched(bench, driver, ref, Power.OFF)).power is Power.OFF
 
 
-async def test_running_machines_have_addresses_of_their_own(bench: Bench, driver: FullDriver):
+async def test_running_machines_have_addresses_of_their_own(
+    bench: Bench, driver: FullDriver
+) -> None:
     """Two machines with one address reach nobody."""
     addresses: list[str] = []
     for uid in ("uid-1", "uid-2", "uid-3"):
@@ -80,7 +86,7 @@ async def test_running_machines_have_addresses_of_their_own(bench: Bench, driver
 
 async def test_an_order_to_a_machine_that_went_away_says_look_again(
     bench: Bench, driver: FullDriver
-):
+) -> None:
     """The operator saw it a moment ago; it must look again, not give up on the spec."""
     plan = bench.plan()
     await bench.created(driver, plan)

@@ -9,7 +9,9 @@ from novacron.core.errors import OutOfCapacity, Rejected
 from novacron.core.machine import Power
 
 
-async def test_a_machine_too_big_is_refused_and_leaves_nothing(bench: Bench, driver: FullDriver):
+async def test_a_machine_too_big_is_refused_and_leaves_nothing(
+    bench: Bench, driver: FullDriver
+) -> None:
     """OutOfCapacity sends the machine to another host; half a machine here would leak."""
     with pytest.raises(OutOfCapacity):
         await driver.create(bench.plan(size=bench.too_big))
@@ -19,7 +21,7 @@ async def test_a_machine_too_big_is_refused_and_leaves_nothing(bench: Bench, dri
 
 
 @pytest.mark.parametrize("power", list(Power))
-async def test_a_machine_grows_and_shrinks(bench: Bench, driver: FullDriver, power: Power):
+async def test_a_machine_grows_and_shrinks(bench: Bench, driver: FullDriver, power: Power) -> None:
     """CPU and memory go both ways; nothing else about the machine changes."""
     plan = bench.plan()
     await bench.created(driver, plan)
@@ -32,7 +34,7 @@ async def test_a_machine_grows_and_shrinks(bench: Bench, driver: FullDriver, pow
         assert (seen.resources, seen.power, seen.vm_id) == (size, power, before.vm_id)
 
 
-async def test_resizing_twice_is_resizing_once(bench: Bench, driver: FullDriver):
+async def test_resizing_twice_is_resizing_once(bench: Bench, driver: FullDriver) -> None:
     """Also while the first is under way."""
     plan = bench.plan()
     await bench.created(driver, plan)
@@ -47,7 +49,7 @@ async def test_resizing_twice_is_resizing_once(bench: Bench, driver: FullDriver)
 
 async def test_growth_beyond_the_host_is_refused_and_changes_nothing(
     bench: Bench, driver: FullDriver
-):
+) -> None:
     """The machine goes on with what it has."""
     plan = bench.plan()
     before = await bench.created(driver, plan)
@@ -56,7 +58,7 @@ async def test_growth_beyond_the_host_is_refused_and_changes_nothing(
     assert await bench.settled(driver, plan.ref) == before
 
 
-async def test_a_disk_never_shrinks(bench: Bench, driver: FullDriver):
+async def test_a_disk_never_shrinks(bench: Bench, driver: FullDriver) -> None:
     """Whatever the guest keeps in the part cut off would be lost."""
     plan = bench.plan(size=bench.large)
     before = await bench.created(driver, plan)

@@ -69,7 +69,7 @@ def test_a_host_that_refuses_for_lack_of_room_is_left_for_another(stage: Stage) 
         "mover",
         lambda obj: (
             condition(obj, "Placed").get("status") == "False"
-            or refusing in obj["status"].get("refusedHosts", ())
+            or refusing in obj.get("status", {}).get("refusedHosts", ())
         ),
     )
     stage.api.patch_host(refusing, {"spec": {"simulation": {"faults": None}}})
@@ -160,7 +160,7 @@ def test_metrics_have_the_five_families_of_the_specification(stage: Stage) -> No
     host = stage.add_host()
     stage.api.create(virtual_machine("measured", stage.namespace, cpu=4, on=host))
     stage.until_running("measured")
-    machine = f'{{namespace="{stage.namespace}",vm="measured",node="{host}"}}'
+    machine = f'{{namespace="{stage.namespace}",node="{host}",vm="measured"}}'
 
     def metrics() -> str:
         return stage.operator.get("metrics", "/metrics") or ""

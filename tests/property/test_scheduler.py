@@ -1,6 +1,7 @@
 """What holds for every cluster and every machine, not only for those we thought of."""
 
 import operator
+from functools import partial
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -85,7 +86,7 @@ def _may_take(host: Host, machine: Machine, free: Resources) -> bool:
 @given(hosts=CLUSTERS, taken=TAKEN, machine=MACHINES)
 def test_every_host_is_either_refused_once_or_fits(
     hosts: list[Host], taken: list[tuple[str, Resources]], machine: Machine
-):
+) -> None:
     """And which it is, is what the plain rules say."""
     decision = choose(_table(hosts, taken), machine)
     told = [refusal.host for refusal in refusals(decision)]
@@ -105,17 +106,14 @@ def test_every_host_is_either_refused_once_or_fits(
 @given(hosts=CLUSTERS, taken=TAKEN, machine=MACHINES, data=st.data())
 def test_the_order_in_which_things_were_told_does_not_matter(
     hosts: list[Host], taken: list[tuple[str, Resources]], machine: Machine, data: st.DataObject
-):
+) -> None:
     """A restarted operator hears of the same cluster in another order."""
     first = choose(_table(hosts, taken), machine)
     table = HostTable()
-    tellings = [*hosts, *enumerate(taken)]
-    for telling in data.draw(st.permutations(tellings)):
-        if isinstance(telling, Host):
-            table.upsert(telling)
-        else:
-            number, (name, amount) = telling
-            table.take(f"taken-{number}", name, amount)
+    tellings = [partial(table.upsert, host) for host in hosts]
+    tellings += [partial(table.take, f"taken-{n}", *took) for n, took in enumerate(taken)]
+    for tell in data.draw(st.permutations(tellings)):
+        tell()
     second = choose(table, machine)
     assert (one_line(first), refusals(first)) == (one_line(second), refusals(second))
 
@@ -124,7 +122,7 @@ def test_the_order_in_which_things_were_told_does_not_matter(
 @given(hosts=CLUSTERS, taken=TAKEN, machine=MACHINES, more=HOSTS)
 def test_one_more_host_never_leaves_a_machine_without_one(
     hosts: list[Host], taken: list[tuple[str, Resources]], machine: Machine, more: Host
-):
+) -> None:
     """Whoever adds a host must not break what would have worked."""
     hosts = [host for host in hosts if host.name != more.name]
     before = choose(_table(hosts, taken), machine)
@@ -136,7 +134,7 @@ def test_one_more_host_never_leaves_a_machine_without_one(
 @given(hosts=CLUSTERS, taken=TAKEN, machine=MACHINES)
 def test_ratings_lie_between_nought_and_one(
     hosts: list[Host], taken: list[tuple[str, Resources]], machine: Machine
-):
+) -> None:
     """Weights mean something only between ratings of the same measure."""
     decision = choose(_table(hosts, taken), machine)
     if isinstance(decision, Placed):
@@ -171,7 +169,7 @@ class Cluster(RuleBasedStateMachine):
         self.table.remove(name)
 
     @rule(target=machines, machine=MACHINES)
-    def place(self, machine: Machine):
+    def place(self, machine: Machine) -> object:
         decision = choose(self.table, machine)
         if not isinstance(decision, Placed):
             return multiple()

@@ -93,7 +93,7 @@ async def _live(path: Path, history: list[tuple[str, MachinePlan, int]]) -> None
 @given(history=HISTORIES)
 async def test_the_books_are_right_after_any_history(
     history: list[tuple[str, MachinePlan, int]],
-):
+) -> None:
     """And when all machines are gone, the whole host is free again."""
     with tempfile.TemporaryDirectory() as directory:
         await _live(Path(directory) / "sim.db", history)

@@ -30,7 +30,7 @@ def manager() -> None:
 
 
 def _crds(families: Collection[str]) -> list[dict[str, Any]]:
-    from novacron.app.registry import crds  # noqa: PLC0415 - heavy
+    from novacron.app.definitions import crds  # noqa: PLC0415 - heavy
 
     try:
         return crds(families)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from novacron.app.registry import FAMILIES
+from novacron.app.definitions import kinds
 from novacron.crd.manifest import manifest, to_yaml
 from novacron.crd.reference import page
 
@@ -24,7 +24,7 @@ def generated() -> dict[Path, str]:
     """Return every generated file by its path below the root."""
     files: dict[Path, str] = {}
     index = [f"<!-- {_MARK}. -->", "# Reference", ""]
-    for versions in (kind for family in FAMILIES.values() for kind in family.resources):
+    for versions in kinds(["all"]):
         info = versions[0].__kind__
         name = f"{info.full_name}.md"
         files[CRDS / f"{info.full_name}.yaml"] = f"# {_MARK}.\n" + to_yaml(manifest(*versions))

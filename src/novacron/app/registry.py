@@ -1,42 +1,39 @@
-"""Which API families there are, and what each brings: kinds, manifests, rights."""
+"""Which API families there are, and which of their kinds declare machines.
 
-from collections.abc import Collection, Iterable
+Only names and translations: the types behind them are in ``definitions``, which a running
+operator never loads.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from novacron.controllers.ports import MachineKind
-from novacron.crd import CustomResource, KindInfo
-from novacron.crd.manifest import manifest
-from novacron.families import novacron
 from novacron.families.novacron.translate import HostKind, VirtualMachineKind
 from novacron.runtime.resource import Resource
 
-__all__ = ["FAMILIES", "HOSTS", "HOST_KIND", "Family", "chosen", "crds", "resource_of"]
+__all__ = ["FAMILIES", "HOSTS", "HOST_KIND", "VIRTUAL_MACHINES", "Family", "chosen"]
 
-Manifest = dict[str, Any]
+VIRTUAL_MACHINES = Resource("novacron.io", "v1alpha1", "virtualmachines", "VirtualMachine")
+# Machines of every family run on the same hosts, so this kind is served with each of them.
+HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
+HOST_KIND = HostKind()
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One API group: its kinds with all their versions, and those that declare machines."""
+    """One API group: the module of its kinds, and those that declare machines."""
 
     name: str
-    resources: tuple[tuple[type[CustomResource], ...], ...]
+    kinds: str
     machines: tuple[tuple[Resource, MachineKind], ...]
 
 
-def resource_of(kind: KindInfo) -> Resource:
-    """Return a kind as the API server addresses it."""
-    return Resource(kind.group, kind.version, kind.plural, kind.kind, kind.namespaced)
-
-
-VIRTUAL_MACHINES = resource_of(novacron.VirtualMachine.__kind__)
-# Machines of every family run on the same hosts, so this kind is served with each of them.
-HOSTS = resource_of(novacron.Host.__kind__)
-HOST_KIND = HostKind()
-
 FAMILIES = {
-    "novacron": Family("novacron", novacron.RESOURCES, ((VIRTUAL_MACHINES, VirtualMachineKind()),)),
+    "novacron": Family(
+        "novacron",
+        "novacron.families.novacron.kinds",
+        ((VIRTUAL_MACHINES, VirtualMachineKind()),),
+    ),
 }
 
 
@@ -50,14 +47,3 @@ def chosen(names: Iterable[str]) -> tuple[Family, ...]:
         known = ", ".join((*FAMILIES, "all"))
         raise ValueError(f"no API family is called {', '.join(unknown)}; there are: {known}")
     return tuple(FAMILIES[name] for name in dict.fromkeys(wanted))
-
-
-def crds(families: Collection[str]) -> list[Manifest]:
-    """Return the definitions of all kinds of these families."""
-    hosts: tuple[type[CustomResource], ...] = (novacron.Host,)
-    served = {
-        versions[0].__kind__.full_name: versions
-        for family in chosen(families)
-        for versions in (*family.resources, hosts)
-    }
-    return [manifest(*versions) for versions in served.values()]

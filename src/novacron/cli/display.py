@@ -65,22 +65,25 @@ class _Line:
     def __init__(self, bars: "Bars", title: str) -> None:
         self._bars = bars
         self._title = title
-        self._task: TaskID = bars.add_task(title, total=None)
+        self._task: TaskID = bars.add_task(title, total=None, counted="")
 
     def say(self, text: str) -> None:
         """Put the text behind the title and begin to count anew."""
-        self._bars.update(self._task, description=f"{self._title}: {text}", total=None, completed=0)
+        self._bars.update(
+            self._task, description=f"{self._title}: {text}", total=None, completed=0, counted=""
+        )
 
     def count(self, what: str, done: int, total: int) -> None:
         """Move the bar."""
-        self._bars.update(self._task, completed=done, total=total, what=what)
+        counted = f"{done} of {total} {what}"
+        self._bars.update(self._task, completed=done, total=total, counted=counted)
 
 
 def _bars(console: "Console") -> "Bars":
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
     from rich.progress import Progress as Bars  # noqa: PLC0415
 
-    counted = TextColumn("{task.completed:.0f}/{task.total} {task.fields[what]}")
+    counted = TextColumn("{task.fields[counted]}")
     title = TextColumn("{task.description}")
     columns = (SpinnerColumn(), title, BarColumn(30), counted, TimeElapsedColumn())
     return Bars(*columns, console=console, transient=True)

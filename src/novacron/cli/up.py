@@ -6,7 +6,6 @@ repairs and confirms.
 
 import asyncio
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,17 +16,19 @@ import click
 
 from novacron.cli.crd import install_crds
 from novacron.cli.display import Display
+from novacron.cli.farewell import farewell
 from novacron.cli.local import Adopted
 from novacron.cli.manifests import apply_all
 from novacron.cli.operator import OPERATOR_USER, OperatorProcess
 from novacron.cli.session import connected
 from novacron.cli.target import Target
-from novacron.cli.welcome import FIRST_MACHINE, welcome
+from novacron.cli.welcome import welcome
 from novacron.cli.wiring import Wiring
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, complete, locate
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.home import Home
 from novacron.localcluster.packages import install, missing_for_build
+from novacron.runtime.resource import Object
 
 __all__ = ["Up"]
 
@@ -57,8 +58,8 @@ class Up:
         target = Target(plane.kubeconfig)
         self._install(target)
         changed = self._operator(plane.client_certificate(OPERATOR_USER), [], webhooks=True)
-        self._welcome(target, self.home.cluster / "welcomed")
-        self._farewell(changed=changed or bool(started), kubectl=binaries / "kubectl")
+        machines = self._welcome(target, self.home.cluster / "welcomed")
+        farewell(machines, changed=changed or bool(started), kubectl=binaries / "kubectl")
 
     def adopt(self, adopted: Adopted) -> None:
         """Use an existing cluster: our kinds in it, our operator beside it."""
@@ -69,8 +70,9 @@ class Up:
         near = urlsplit(server).hostname in LOOPBACK_HOSTS
         flags = [f"--context={adopted.context}"]
         changed = self._operator(Path(adopted.kubeconfig), flags, webhooks=near)
-        self._welcome(target, self.home.state / f"welcomed-{adopted.context.replace('/', '_')}")
-        self._farewell(changed=changed, kubectl=None)
+        marker = f"welcomed-{adopted.context.replace('/', '_')}"
+        machines = self._welcome(target, self.home.state / marker)
+        farewell(machines, changed=changed, kubectl=None)
 
     def _packages(self) -> None:
         ready_made = self.kubernetes_bin or os.environ.get(BIN_VARIABLE)
@@ -102,36 +104,10 @@ class Up:
         with self.display.step("Operator"):
             return process.start(self.wiring.operator, kubeconfig, wanted, webhooks=webhooks)
 
-    def _welcome(self, target: Target, marker: Path) -> None:
-        async def give() -> None:
+    def _welcome(self, target: Target, marker: Path) -> list[Object]:
+        async def give() -> list[Object]:
             with self.display.step("First virtual machine") as progress:
                 async with connected(target) as client:
-                    await welcome(client, marker, progress)
+                    return await welcome(client, marker, progress)
 
-        asyncio.run(give())
-
-    def _farewell(self, *, changed: bool, kubectl: Path | None) -> None:
-        click.echo("\nThe cluster is up." if changed else "\nThe cluster is already running.")
-        novacron = called_as()
-        on_path = shutil.which("kubectl")
-        prefix = "kubectl" if on_path or not kubectl else f"{novacron} kubectl"
-        hints = [
-            *([f"export KUBECONFIG=$({novacron} kubeconfig)"] if kubectl else []),
-            f"{prefix} get virtualmachines.novacron.io",
-            f"{novacron} vm describe {FIRST_MACHINE}",
-            f"{novacron} vm create web --image builtin://tiny --wait",
-            f"{novacron} status",
-            f"{novacron} down",
-        ]
-        click.echo("Type next:\n" + "\n".join(f"  {hint}" for hint in hints))
-        if kubectl and not on_path:
-            click.echo(f"kubectl is not on your PATH; ours is {kubectl}")
-
-
-def called_as() -> str:
-    """Return what to type to call us again: our name if a shell finds it, or else the path."""
-    found = shutil.which("novacron")
-    called = Path(sys.argv[0])
-    if found and called.exists() and Path(found).samefile(called):
-        return "novacron"
-    return str(called)
+        return asyncio.run(give())

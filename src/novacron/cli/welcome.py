@@ -28,24 +28,24 @@ EXAMPLE = "examples/01-first-vm.yaml"
 RUNNING_WITHIN_SECONDS = 120.0
 
 
-async def welcome(client: "Client", marker: Path, progress: Progress) -> None:
-    """Make the host and the machine unless that was done before; wait until the machine runs."""
+async def welcome(client: "Client", marker: Path, progress: Progress) -> list[Object]:
+    """Make host and machine unless that was done before; return all machines when it runs."""
     if not _given(marker):
         await _create(client, HOSTS, host_body(FIRST_HOST, "simulation", CAPACITY))
         await _create(client, MACHINES, first_machine())
         write_private(marker, "given\n")
-    machines = await client.list(MACHINES, NAMESPACE, selector=f"metadata.name={FIRST_MACHINE}")
-    if not machines or not machines[0]["spec"].get("running"):
-        return
-    await follow(
-        client,
-        MACHINES,
-        FIRST_MACHINE,
-        NAMESPACE,
-        in_phase("Running"),
-        seconds=RUNNING_WITHIN_SECONDS,
-        tell=progress.say,
-    )
+    first = await client.list(MACHINES, NAMESPACE, selector=f"metadata.name={FIRST_MACHINE}")
+    if first and first[0]["spec"].get("running"):
+        await follow(
+            client,
+            MACHINES,
+            FIRST_MACHINE,
+            NAMESPACE,
+            in_phase("Running"),
+            seconds=RUNNING_WITHIN_SECONDS,
+            tell=progress.say,
+        )
+    return await client.list(MACHINES, NAMESPACE)
 
 
 def _given(marker: Path) -> bool:

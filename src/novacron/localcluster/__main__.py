@@ -18,6 +18,8 @@ def _main() -> None:
         print(locate(Home.default().cache, None, shown))  # noqa: T201
     except LocalClusterError as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("interrupted")
 
 
 if __name__ == "__main__":

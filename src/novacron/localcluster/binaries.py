@@ -29,8 +29,11 @@ def locate(cache: Path, given: Path | None, progress: Progress) -> Path:
         return ready_made.absolute()
     directory = cached(cache)
     if not complete(directory):
-        progress.say("waiting for another build to end, if there is one")
-        with holding(cache / "build.lock", "build", patient=True):
+
+        def tell() -> None:
+            progress.say("another build is under way; waiting for it")
+
+        with holding(cache / "build.lock", "build", on_wait=tell):
             if not complete(directory):
                 build(directory, cache, progress)
     return directory

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,14 +13,14 @@ __all__ = ["holding"]
 
 
 @contextmanager
-def holding(path: Path, command: str, *, patient: bool = False) -> Iterator[None]:
-    """Hold the lock for a while; refuse at once, naming the holder, when somebody else does.
+def holding(path: Path, command: str, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
+    """Hold the lock for a while; when somebody else does, refuse at once and name the holder.
 
-    The patient wait instead until it is free. The kernel drops the lock with the process that
-    holds it, so none outlives a crash.
+    Whoever gives ``on_wait`` is told and waits instead. The kernel drops the lock with the
+    process that holds it, so none outlives a crash.
     """
     private_directory(path.parent)
-    handle = _acquire(path, patient=patient)
+    handle = _acquire(path, on_wait)
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"`{command}`, process {os.getpid()}".encode(), 0)
@@ -30,22 +30,32 @@ def holding(path: Path, command: str, *, patient: bool = False) -> Iterator[None
         os.close(handle)
 
 
-def _acquire(path: Path, *, patient: bool) -> int:
+def _acquire(path: Path, on_wait: Callable[[], None] | None) -> int:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if patient else fcntl.LOCK_NB))
-        except BlockingIOError as error:
-            holder = os.pread(handle, 200, 0).decode(errors="replace") or "starting up"
+            _lock(handle, path, on_wait)
+            if _is_still(path, handle):
+                return handle
+        except BaseException:
             os.close(handle)
+            raise
+        # It was purged between opening and locking: what we hold is a file without a name.
+        os.close(handle)
+
+
+def _lock(handle: int, path: Path, on_wait: Callable[[], None] | None) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        if on_wait is None:
+            holder = os.pread(handle, 200, 0).decode(errors="replace") or "starting up"
             raise ClusterBusy(
                 f"another novacron command ({holder}) is at work in {path.parent}; "
                 f"wait until it is done"
             ) from error
-        if _is_still(path, handle):
-            return handle
-        # It was purged between opening and locking: what we hold is a file without a name.
-        os.close(handle)
+        on_wait()
+        fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def _is_still(path: Path, handle: int) -> bool:

@@ -1,68 +1,20 @@
 """The webhooks' certificates: what they are, and the Secret in which replicas share them.
 
-Whoever comes first makes the Secret; the leader renews it. How certificates are made is in
-``issuing``, which is imported only when one is: the import costs a tenth of a second.
+Whoever comes first makes the Secret; the leader renews it. Certificates are made by ``issuing``
+in a process of its own (``issuing_apart``).
 """
 
-import base64
-import binascii
-import ssl
-import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from novacron.runtime import issuing_apart
+from novacron.runtime.certificate_pair import Certificates, Lifetimes
 from novacron.runtime.client import Client
 from novacron.runtime.errors import AlreadyExists, Conflict, NotFound
 from novacron.runtime.resource import SECRETS, Key, Object
 
 __all__ = ["CertificateSecret", "Certificates", "Lifetimes"]
-
-# In the order of the fields of Certificates.
-SECRET_KEYS = ("tls.crt", "tls.key", "ca.crt", "ca.key")
-
-
-@dataclass(frozen=True, slots=True)
-class Certificates:
-    """A server's pair and the authorities to trust, all PEM; the newest authority comes first."""
-
-    certificate: bytes
-    key: bytes = field(repr=False)
-    authorities: bytes
-    authority_key: bytes = field(repr=False)
-
-    def install(self, context: ssl.SSLContext) -> None:
-        """Let a context present this pair in all handshakes from now on."""
-        # The ssl module reads key pairs from files only; this one is ours alone and gone at once.
-        with tempfile.NamedTemporaryFile(prefix="novacron-", suffix=".pem") as pair:
-            pair.write(self.certificate + b"\n" + self.key)
-            pair.flush()
-            context.load_cert_chain(pair.name)
-
-    def data(self) -> Object:
-        """Return the data of the Secret that holds this."""
-        parts = (self.certificate, self.key, self.authorities, self.authority_key)
-        encoded = (base64.b64encode(part).decode() for part in parts)
-        return dict(zip(SECRET_KEYS, encoded, strict=True))
-
-    @classmethod
-    def from_secret(cls, secret: Object) -> "Certificates | None":
-        """Return what a Secret holds, or None when that cannot be served."""
-        data = secret.get("data") or {}
-        try:
-            certificates = cls(*(base64.b64decode(data[name]) for name in SECRET_KEYS))
-            certificates.install(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
-        except (KeyError, binascii.Error, ssl.SSLError):
-            return None
-        return certificates
-
-
-@dataclass(frozen=True, slots=True)
-class Lifetimes:
-    """How long certificates are valid; each is renewed when a third of that is left."""
-
-    authority: timedelta = timedelta(days=3650)
-    server: timedelta = timedelta(days=90)
 
 
 def _now() -> datetime:
@@ -76,13 +28,18 @@ class CertificateSecret:
     client: Client
     key: Key
     hosts: tuple[str, ...]
-    lifetimes: Lifetimes = Lifetimes()
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
     clock: Callable[[], datetime] = _now
     current: Certificates | None = field(default=None, repr=False)
+    _checked: tuple[Certificates, bytes, datetime] | None = field(default=None, repr=False)
 
     async def load(self) -> Certificates:
         """Return the shared certificates; made when absent, restored when lost or damaged."""
-        return await self._settle(lambda held: held or self._known())
+
+        async def wanted(held: Certificates | None) -> Certificates:
+            return held or await self._known()
+
+        return await self._settle(wanted)
 
     async def renew(self, trusted: bytes) -> Certificates:
         """Return the shared certificates, renewed where due. For the leader alone.
@@ -90,20 +47,37 @@ class CertificateSecret:
         A new authority signs only when it is among the trusted ones: those that the API server
         was told of in an earlier round.
         """
-        from novacron.runtime.issuing import renewed  # noqa: PLC0415 - see the module's docstring
 
-        def wanted(held: Certificates | None) -> Certificates:
-            known = held or self._known()
-            return renewed(known, self.hosts, self.clock(), self.lifetimes, trusted)
+        async def wanted(held: Certificates | None) -> Certificates:
+            known = held or await self._known()
+            return (
+                known if self._is_current(known, trusted) else await self._renewed(known, trusted)
+            )
 
         return await self._settle(wanted)
 
-    async def _settle(self, wanted: Callable[[Certificates | None], Certificates]) -> Certificates:
+    def _is_current(self, known: Certificates, trusted: bytes) -> bool:
+        # Nothing ends within a tenth of a lifetime of having been found good.
+        if self._checked is None:
+            return False
+        certificates, told, moment = self._checked
+        fresh_enough = timedelta(0) <= self.clock() - moment < self.lifetimes.server / 10
+        return fresh_enough and (certificates, told) == (known, trusted)
+
+    async def _renewed(self, known: Certificates, trusted: bytes) -> Certificates:
+        now = self.clock()
+        renewed = await issuing_apart.renewed(known, self.hosts, now, self.lifetimes, trusted)
+        self._checked = (renewed, trusted, now) if renewed == known else None
+        return renewed
+
+    async def _settle(
+        self, wanted: Callable[[Certificates | None], Awaitable[Certificates]]
+    ) -> Certificates:
         """Bring the Secret to what is wanted of what it holds."""
         while True:
             secret = await self._read()
             held = Certificates.from_secret(secret) if secret else None
-            self.current = wanted(held)
+            self.current = await wanted(held)
             if self.current == held:
                 return self.current
             try:
@@ -112,12 +86,8 @@ class CertificateSecret:
                 continue  # another replica was faster: take what it wrote
             return self.current
 
-    def _known(self) -> Certificates:
-        if self.current:
-            return self.current
-        from novacron.runtime.issuing import fresh  # noqa: PLC0415 - see the module's docstring
-
-        return fresh(self.hosts, self.clock(), self.lifetimes)
+    async def _known(self) -> Certificates:
+        return self.current or await issuing_apart.fresh(self.hosts, self.clock(), self.lifetimes)
 
     async def _read(self) -> Object | None:
         try:

@@ -7,17 +7,19 @@ ones, then it signs, and the old one goes when all it ever signed has expired.
 """
 
 import ipaddress
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+import orjson
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from novacron.runtime.certificates import Certificates, Lifetimes
+from novacron.runtime.certificate_pair import Certificates, Lifetimes
 
 __all__ = ["fresh", "renewed"]
 
@@ -236,3 +238,20 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     )
+
+
+def main() -> None:
+    """Answer one order from standard input on standard output; see ``issuing_apart``."""
+    order = orjson.loads(sys.stdin.buffer.read())
+    now = datetime.fromisoformat(order["now"])
+    lifetimes = Lifetimes(*(timedelta(seconds=seconds) for seconds in order["lifetimes"]))
+    if order["held"] is None:
+        made = fresh(order["hosts"], now, lifetimes)
+    else:
+        held = Certificates.from_data(order["held"])
+        made = renewed(held, order["hosts"], now, lifetimes, order["trusted"].encode())
+    sys.stdout.buffer.write(orjson.dumps(made.data()))
+
+
+if __name__ == "__main__":
+    main()

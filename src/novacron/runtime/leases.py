@@ -148,7 +148,7 @@ class ApiLeases:
     patience: timedelta = timedelta(seconds=2)
 
     def __post_init__(self) -> None:
-        if self.client.fence:
+        if self.client.fence is not None:
             raise ValueError("the leases that open the fence cannot be written behind it")
 
     async def list(self) -> list[Lease]:

@@ -149,7 +149,7 @@ class Membership:
         except NotFound:
             self.lose("somebody deleted the heartbeat")
         except (ApiError, TimeoutError) as error:
-            log.warning("heartbeat of %s not renewed: %s", self.identity, error or "no answer")
+            log.warning("heartbeat of %s not renewed: %s", self.identity, str(error) or "no answer")
             return False
         # An answer past the old deadline comes too late: others may have taken over meanwhile.
         self.seconds_left()

@@ -49,9 +49,10 @@ def assign(claims: Mapping[str, str | None], members: Collection[str]) -> dict[s
     held = {member: [c for c, who in claims.items() if who == member] for member in members}
     shares = _fair_shares({member: len(its) for member, its in held.items()}, len(claims))
     plan = {c: member for member, its in held.items() for c in its[: shares[member]]}
-    wanting = [m for m in sorted(members) for _ in range(shares[m] - len(held[m]))]
+    # The poorest first, for there may be less to give away now than all should have in the end.
+    wanting = sorted((n, m) for m in members for n in range(len(held[m]), shares[m]))
     free = [claim for claim, who in claims.items() if who is None]
-    return plan | dict(zip(free, wanting, strict=False))
+    return plan | {claim: member for claim, (_, member) in zip(free, wanting, strict=False)}
 
 
 def _fair_shares(counts: Mapping[str, int], total: int) -> dict[str, int]:

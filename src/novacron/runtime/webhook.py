@@ -16,7 +16,7 @@ from aiohttp.web_protocol import RequestHandler
 
 from novacron.runtime.admission import Webhooks
 from novacron.runtime.bind import Bind
-from novacron.runtime.certificates import Certificates
+from novacron.runtime.certificate_pair import Certificates
 
 __all__ = ["WebhookServer"]
 

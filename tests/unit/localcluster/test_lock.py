@@ -55,17 +55,16 @@ def test_a_lock_that_was_purged_does_not_lock_anything(tmp_path):
 def test_the_patient_wait_for_their_turn(tmp_path):
     """Two builds of the same thing: the second waits and finds it done."""
     order: list[str] = []
-    entered = threading.Event()
+    waiting = threading.Event()
 
     def second() -> None:
-        entered.set()
-        with holding(tmp_path / "lock", "build", patient=True):
+        with holding(tmp_path / "lock", "build", on_wait=waiting.set):
             order.append("second")
 
-    with holding(tmp_path / "lock", "build", patient=True):
+    with holding(tmp_path / "lock", "build"):
         thread = threading.Thread(target=second)
         thread.start()
-        entered.wait()
+        assert waiting.wait(20)
         order.append("first")
     thread.join()
     assert order == ["first", "second"]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from datetime import timedelta
 
 import pytest
@@ -94,8 +95,9 @@ def test_whoever_has_the_process_id_now_is_left_alone(processes):
         processes.kill("sleeper")
         record = processes.directory / "sleeper.pid.json"
         known = json.loads(record.read_text())
-        for change in ({"pid": bystander.pid}, {"pid": bystander.pid, "boot": "another"}):
-            record.write_text(json.dumps({**known, **change}))
+        theirs = asdict(Identity.of(bystander.pid))
+        for change in ({"started_ticks": theirs["started_ticks"] - 1}, {"boot": "another"}):
+            record.write_text(json.dumps({**known, **theirs, **change}))
             assert processes.running("sleeper") is None
             assert not processes.stop("sleeper")
             assert bystander.poll() is None

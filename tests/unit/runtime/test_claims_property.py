@@ -6,10 +6,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from lease_world import Process, World
 from novacron.runtime.leases import LeaseTiming
 from novacron.runtime.resource import Key
 from novacron.runtime.shards import shard_names
-from unit.runtime.lease_world import Process, World
 
 # Without the margin that hides mistakes of order: a write here takes no time to die out.
 TIGHT = LeaseTiming(duration=timedelta(seconds=9), renew_deadline=timedelta(seconds=8.99))
@@ -123,7 +123,7 @@ class SharedClaims(RuleBasedStateMachine):
 
 
 SharedClaims.TestCase.settings = settings(
-    max_examples=60,
+    max_examples=30,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from novacron.runtime.certificates import Certificates, Lifetimes
+from novacron.runtime.certificate_pair import Certificates, Lifetimes
 from novacron.runtime.issuing import fresh, renewed
 
 HOSTS = ("novacron-webhooks.novacron.svc", "localhost", "127.0.0.1")

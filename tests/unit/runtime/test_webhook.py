@@ -13,7 +13,7 @@ import pytest
 
 from novacron.runtime.admission import Webhooks
 from novacron.runtime.bind import Bind, PortTaken
-from novacron.runtime.certificates import Certificates, Lifetimes
+from novacron.runtime.certificate_pair import Certificates, Lifetimes
 from novacron.runtime.issuing import fresh
 from novacron.runtime.resource import Object, Resource
 from novacron.runtime.webhook import LARGEST_BODY, WebhookServer

@@ -12,7 +12,7 @@ def line(wanted: Machine, *hosts: Host) -> str:
     return one_line(choose(table(*hosts), wanted))
 
 
-def test_the_line_counts_hosts_by_reason_the_most_frequent_first():
+def test_the_line_counts_hosts_by_reason_the_most_frequent_first() -> None:
     """What a user reads in the condition of a machine that waits."""
     hosts = (
         host("a", Resources(2, 9999, 99_999), labels={"gpu": "true"}),
@@ -27,7 +27,7 @@ def test_the_line_counts_hosts_by_reason_the_most_frequent_first():
     )
 
 
-def test_every_reason_has_its_words_for_one_host():
+def test_every_reason_has_its_words_for_one_host() -> None:
     """Grammar is part of a clear sentence."""
     wanted = machine(
         Resources(4, 4096, 4096),
@@ -59,7 +59,7 @@ def test_every_reason_has_its_words_for_one_host():
     ]
 
 
-def test_every_reason_has_its_words_for_many_hosts():
+def test_every_reason_has_its_words_for_many_hosts() -> None:
     """Two of each, as the line has them."""
     marks = (
         ({"ready": False, "why_not_ready": "no answer"}, "2 are not ready (no answer)"),
@@ -73,7 +73,7 @@ def test_every_reason_has_its_words_for_many_hosts():
         assert line(machine(), host("a", **mark), host("b", **mark)) == f"0/2 hosts fit: {words}"
 
 
-def test_several_missing_labels_are_named():
+def test_several_missing_labels_are_named() -> None:
     """Whoever reads it must know which labels to add."""
     wanted = machine(host_selector={"gpu": "true", "zone": "x"})
     assert line(wanted, host("a", labels={"zone": "x"}), host("b")) == (
@@ -81,7 +81,7 @@ def test_several_missing_labels_are_named():
     )
 
 
-def test_the_line_stays_short_however_many_reasons_there_are():
+def test_the_line_stays_short_however_many_reasons_there_are() -> None:
     """A condition's message is read by people and stored for every machine that waits."""
     hosts = [host(f"host-{n}", taints=(Taint(f"t{n}", "NoSchedule"),)) for n in range(500)]
     assert line(machine(), *hosts) == (
@@ -89,19 +89,19 @@ def test_the_line_stays_short_however_many_reasons_there_are():
     )
 
 
-def test_an_overfull_host_has_nothing_free():
+def test_an_overfull_host_has_nothing_free() -> None:
     """Less than nothing is not a number for people."""
     hosts = table(host("a", Resources(1, 9999, 99_999)))
     hosts.take("x", "a", Resources(5, 1, 1))
     assert one_line(choose(hosts, machine())) == "0/1 hosts fit: 1 lacks CPU (2 asked, 0 free)"
 
 
-def test_no_host_at_all_is_said_plainly():
+def test_no_host_at_all_is_said_plainly() -> None:
     """The remedy is another one than for full hosts."""
     assert one_line(choose(HostTable(), machine())) == "no host is declared"
 
 
-def test_a_placement_is_explained_too():
+def test_a_placement_is_explained_too() -> None:
     """With the hosts it was not, and why."""
     decision = choose(table(host("a"), host("b", unschedulable=True)), machine())
     assert one_line(decision) == (
@@ -110,7 +110,7 @@ def test_a_placement_is_explained_too():
     assert refusals(decision) == (Refusal("b", "Schedulable", "host b is cordoned"),)
 
 
-def test_an_explanation_tells_of_the_moment_of_the_decision():
+def test_an_explanation_tells_of_the_moment_of_the_decision() -> None:
     """It may be read after other machines were placed and hosts have changed."""
     hosts = table(host("a", Resources(1, 9999, 99_999)))
     decision = choose(hosts, machine())

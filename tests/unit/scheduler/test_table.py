@@ -5,7 +5,7 @@ from novacron.scheduler import HostTable, Placed, choose
 from unit.scheduler.hosts import ROOM, SMALL, free, host, machine, table
 
 
-def test_what_a_machine_takes_is_not_free():
+def test_what_a_machine_takes_is_not_free() -> None:
     """And what it gives back is."""
     hosts = table(host("a"))
     hosts.take("uid-1", "a", SMALL)
@@ -14,7 +14,7 @@ def test_what_a_machine_takes_is_not_free():
     assert free(hosts, "a") == ROOM
 
 
-def test_a_machine_counts_once_however_often_it_is_told():
+def test_a_machine_counts_once_however_often_it_is_told() -> None:
     """Watches repeat themselves."""
     hosts = table(host("a"))
     for _ in range(3):
@@ -23,7 +23,7 @@ def test_a_machine_counts_once_however_often_it_is_told():
     assert hosts.machines[hosts.row("a")] == 1
 
 
-def test_a_machine_that_takes_another_amount_has_changed():
+def test_a_machine_that_takes_another_amount_has_changed() -> None:
     """The new amount replaces the old one."""
     hosts = table(host("a"))
     hosts.take("uid-1", "a", SMALL)
@@ -32,7 +32,7 @@ def test_a_machine_that_takes_another_amount_has_changed():
     assert hosts.machines[hosts.row("a")] == 1
 
 
-def test_a_machine_that_moved_is_only_where_it_is_now():
+def test_a_machine_that_moved_is_only_where_it_is_now() -> None:
     """Counted on both hosts, it would fill the cluster with ghosts."""
     hosts = table(host("a"), host("b"))
     hosts.take("uid-1", "a", SMALL)
@@ -41,7 +41,7 @@ def test_a_machine_that_moved_is_only_where_it_is_now():
     assert hosts.held("uid-1") == ("b", SMALL)
 
 
-def test_releasing_an_unknown_machine_changes_nothing():
+def test_releasing_an_unknown_machine_changes_nothing() -> None:
     """A machine may be deleted before it was ever placed."""
     hosts = table(host("a"))
     hosts.release("nobody")
@@ -49,7 +49,7 @@ def test_releasing_an_unknown_machine_changes_nothing():
     assert hosts.held("nobody") is None
 
 
-def test_machines_count_on_a_host_that_is_declared_later():
+def test_machines_count_on_a_host_that_is_declared_later() -> None:
     """After a restart machines are often heard of before their hosts."""
     hosts = HostTable()
     hosts.take("uid-1", "a", SMALL)
@@ -58,7 +58,7 @@ def test_machines_count_on_a_host_that_is_declared_later():
     assert free(hosts, "a") == ROOM - SMALL
 
 
-def test_machines_still_count_when_their_host_comes_back():
+def test_machines_still_count_when_their_host_comes_back() -> None:
     """Removing a Host object does not stop what runs there."""
     hosts = table(host("a"), host("b"))
     hosts.take("uid-1", "a", SMALL)
@@ -71,7 +71,7 @@ def test_machines_still_count_when_their_host_comes_back():
     assert free(hosts, "a") == ROOM - SMALL
 
 
-def test_a_host_declared_anew_keeps_its_machines():
+def test_a_host_declared_anew_keeps_its_machines() -> None:
     """More memory was put in; the machines did not go away for that."""
     hosts = table(host("a"))
     hosts.take("uid-1", "a", SMALL)
@@ -79,7 +79,7 @@ def test_a_host_declared_anew_keeps_its_machines():
     assert free(hosts, "a") == ROOM + ROOM - SMALL
 
 
-def test_a_host_made_smaller_than_what_it_carries_has_less_than_nothing():
+def test_a_host_made_smaller_than_what_it_carries_has_less_than_nothing() -> None:
     """It must not look free; it is full until enough has left."""
     hosts = table(host("a"))
     hosts.take("uid-1", "a", Resources(8, 0, 0))
@@ -87,7 +87,7 @@ def test_a_host_made_smaller_than_what_it_carries_has_less_than_nothing():
     assert free(hosts, "a") == Resources(-4, 1024, 1024)
 
 
-def test_removing_an_unknown_host_changes_nothing():
+def test_removing_an_unknown_host_changes_nothing() -> None:
     """Also one that is only known by its machines: they stay counted."""
     hosts = HostTable()
     hosts.take("uid-1", "a", SMALL)
@@ -97,7 +97,7 @@ def test_removing_an_unknown_host_changes_nothing():
     assert free(hosts, "a") == ROOM - SMALL
 
 
-def test_hosts_that_come_and_go_leave_no_rows():
+def test_hosts_that_come_and_go_leave_no_rows() -> None:
     """A cluster that scales up and down for a year must not grow the table."""
     hosts = HostTable()
     for number in range(1000):
@@ -109,7 +109,7 @@ def test_hosts_that_come_and_go_leave_no_rows():
     assert hosts.vacant.all()
 
 
-def test_the_table_grows_and_keeps_everything():
+def test_the_table_grows_and_keeps_everything() -> None:
     """Rows are added in blocks; what is in the old ones stays."""
     hosts = HostTable()
     for number in range(300):
@@ -122,7 +122,7 @@ def test_the_table_grows_and_keeps_everything():
     assert int((~hosts.lacking({"odd": "1"})).sum()) == 150
 
 
-def test_labels_follow_their_hosts():
+def test_labels_follow_their_hosts() -> None:
     """A mask kept from before a change would send machines to the wrong hosts."""
     hosts = table(host("a", labels={"disk": "ssd"}), host("b"))
     for labels, lacking in (({"disk": "ssd"}, 0), ({"disk": "hdd"}, 1), ({}, 1)):
@@ -131,7 +131,7 @@ def test_labels_follow_their_hosts():
     assert hosts.lacking({"disk": "ssd"}).all()
 
 
-def test_selectors_that_are_all_different_are_not_all_remembered():
+def test_selectors_that_are_all_different_are_not_all_remembered() -> None:
     """One selector per host must not cost one mask per host for ever."""
     hosts = table(*(host(f"host-{n}", labels={"name": f"host-{n}"}) for n in range(600)))
     for number in range(600):

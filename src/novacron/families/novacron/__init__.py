@@ -1,12 +1,5 @@
 """The API family of ``novacron.io``: its types, and what they mean to the core.
 
-``RESOURCES`` holds each kind with all its served versions, the newest first.
+The types (``kinds``) describe the API and are read to generate its definitions; the running
+operator needs only their names and the translation.
 """
-
-from novacron.crd import CustomResource
-from novacron.families.novacron.host_types import Host
-from novacron.families.novacron.types import VirtualMachine
-
-__all__ = ["RESOURCES", "Host", "VirtualMachine"]
-
-RESOURCES: tuple[tuple[type[CustomResource], ...], ...] = ((VirtualMachine,), (Host,))

@@ -23,7 +23,7 @@ async def _addresses(driver: SimulationDriver, uid: str, *nics: Nic) -> tuple[st
     return seen.addresses
 
 
-async def test_each_host_has_a_network_of_its_own(connect: Connect):
+async def test_each_host_has_a_network_of_its_own(connect: Connect) -> None:
     """The second number of an address tells the host."""
     assert await _addresses(connect(HOST), "uid-1") == ("10.1.0.2",)
     assert await _addresses(connect(HOST), "uid-2") == ("10.1.0.3",)
@@ -33,7 +33,7 @@ async def test_each_host_has_a_network_of_its_own(connect: Connect):
     assert [seen.addresses for seen in await other.machines("b")] == [("10.2.0.2",)]
 
 
-async def test_only_a_running_machine_has_addresses(connect: Connect):
+async def test_only_a_running_machine_has_addresses(connect: Connect) -> None:
     """Nobody answers at the address of a stopped one; started again, it has the same."""
     driver = connect(HOST)
     had = await _addresses(driver, "uid-1")
@@ -44,7 +44,7 @@ async def test_only_a_running_machine_has_addresses(connect: Connect):
     assert await _addresses(driver, "uid-1") == had
 
 
-async def test_every_interface_has_an_address_in_the_order_asked_for(connect: Connect):
+async def test_every_interface_has_an_address_in_the_order_asked_for(connect: Connect) -> None:
     """A static one is the owner's word; the others come from the host's network."""
     nics = (Nic("lan"), Nic("dmz", address="192.168.1.100/24"), Nic("lan"))
     assert await _addresses(connect(HOST), "uid-1", *nics) == (
@@ -54,7 +54,7 @@ async def test_every_interface_has_an_address_in_the_order_asked_for(connect: Co
     )
 
 
-async def test_an_address_is_given_again_when_its_machine_is_gone(connect: Connect):
+async def test_an_address_is_given_again_when_its_machine_is_gone(connect: Connect) -> None:
     """Hosts live long and networks are finite."""
     driver = connect(HOST)
     first = await _addresses(driver, "uid-1", Nic("lan"), Nic("lan"))
@@ -64,7 +64,7 @@ async def test_an_address_is_given_again_when_its_machine_is_gone(connect: Conne
     assert await _addresses(driver, "uid-4", Nic("lan"), Nic("lan")) == (first[1], "10.1.0.5")
 
 
-async def test_a_refused_machine_costs_no_address(connect: Connect):
+async def test_a_refused_machine_costs_no_address(connect: Connect) -> None:
     """What was refused has left nothing."""
     driver = connect(HOST)
     with pytest.raises(OutOfCapacity):
@@ -72,7 +72,7 @@ async def test_a_refused_machine_costs_no_address(connect: Connect):
     assert await _addresses(driver, "uid-2") == ("10.1.0.2",)
 
 
-async def test_a_network_without_addresses_is_a_full_host(connect: Connect, path: Path):
+async def test_a_network_without_addresses_is_a_full_host(connect: Connect, path: Path) -> None:
     """Another host has addresses: the machine is placed again."""
     driver = connect(HOST)
     assert await _addresses(driver, "uid-1") == ("10.1.0.2",)

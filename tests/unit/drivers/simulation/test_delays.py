@@ -19,7 +19,7 @@ async def _created(driver: SimulationDriver, clock: HandClock, size: Resources =
     await clock.pass_time(MINUTE)
 
 
-async def test_an_operation_without_delay_is_done_when_the_call_returns(connect: Connect):
+async def test_an_operation_without_delay_is_done_when_the_call_returns(connect: Connect) -> None:
     """The next observation sees the end state, so a round of the operator can go on at once."""
     driver = connect(SimulatedHost("a", ROOM))
     assert (await driver.create(plan())).look_again == timedelta(0)
@@ -29,7 +29,9 @@ async def test_an_operation_without_delay_is_done_when_the_call_returns(connect:
     assert (seen.power, seen.changing) == (Power.ON, None)
 
 
-async def test_an_operation_is_visible_until_its_time_is_up(connect: Connect, clock: HandClock):
+async def test_an_operation_is_visible_until_its_time_is_up(
+    connect: Connect, clock: HandClock
+) -> None:
     """And its end is exactly when the answer said to look again."""
     driver = connect(SLOW)
     await _created(driver, clock)
@@ -42,10 +44,11 @@ async def test_an_operation_is_visible_until_its_time_is_up(connect: Connect, cl
     assert before is not None
     assert after is not None
     assert (before.power, before.changing) == (Power.OFF, "start")
-    assert (after.power, after.changing) == (Power.ON, None)
+    assert before.due == timedelta(microseconds=1)
+    assert (after.power, after.changing, after.due) == (Power.ON, None, None)
 
 
-async def test_an_operation_ends_though_its_process_did(connect: Connect, clock: HandClock):
+async def test_an_operation_ends_though_its_process_did(connect: Connect, clock: HandClock) -> None:
     """The file knows when; the operator that gave the order may be long gone."""
     await connect(SLOW).create(plan())
     await clock.pass_time(MINUTE)
@@ -54,7 +57,9 @@ async def test_an_operation_ends_though_its_process_did(connect: Connect, clock:
     assert seen.changing is None
 
 
-async def test_a_repeated_order_tells_the_time_that_is_left(connect: Connect, clock: HandClock):
+async def test_a_repeated_order_tells_the_time_that_is_left(
+    connect: Connect, clock: HandClock
+) -> None:
     """A restarted operator waits for the rest, not for the whole time again."""
     driver = connect(SLOW)
     await driver.create(plan())
@@ -66,7 +71,7 @@ async def test_a_repeated_order_tells_the_time_that_is_left(connect: Connect, cl
 
 async def test_a_contradicting_order_is_busy_for_the_time_that_is_left(
     connect: Connect, clock: HandClock
-):
+) -> None:
     """So the operator comes back when it makes sense, not every second."""
     driver = connect(SLOW)
     await driver.create(plan())
@@ -81,7 +86,9 @@ async def test_a_contradicting_order_is_busy_for_the_time_that_is_left(
         assert caught.value.after == MINUTE * 3 / 4
 
 
-async def test_a_machine_cannot_be_made_while_it_is_removed(connect: Connect, clock: HandClock):
+async def test_a_machine_cannot_be_made_while_it_is_removed(
+    connect: Connect, clock: HandClock
+) -> None:
     """Else a new owner of the UID would be told it has a machine that is about to go."""
     driver = connect(SLOW)
     await _created(driver, clock)
@@ -92,7 +99,7 @@ async def test_a_machine_cannot_be_made_while_it_is_removed(connect: Connect, cl
     assert await driver.observe(plan().ref) is None
 
 
-async def test_a_forced_stop_cuts_a_start_short(connect: Connect, clock: HandClock):
+async def test_a_forced_stop_cuts_a_start_short(connect: Connect, clock: HandClock) -> None:
     """A guest that hangs while booting must be stoppable."""
     driver = connect(SLOW)
     await _created(driver, clock)
@@ -105,7 +112,7 @@ async def test_a_forced_stop_cuts_a_start_short(connect: Connect, clock: HandClo
     assert await driver.observe(plan().ref) == seen
 
 
-async def test_a_forced_stop_waits_for_anything_else(connect: Connect, clock: HandClock):
+async def test_a_forced_stop_waits_for_anything_else(connect: Connect, clock: HandClock) -> None:
     """Cutting a removal short would bring the machine back."""
     driver = connect(SLOW)
     await _created(driver, clock)
@@ -117,7 +124,7 @@ async def test_a_forced_stop_waits_for_anything_else(connect: Connect, clock: Ha
 @pytest.mark.parametrize(("order", "free"), [("grow", 4), ("shrink", 8), ("delete", 8)])
 async def test_room_is_held_as_long_as_either_size_needs_it(
     connect: Connect, clock: HandClock, order: str, free: int
-):
+) -> None:
     """A machine that grows already needs the new room; one that shrinks or goes still has it."""
     driver, half = connect(SLOW), Resources(8, 1024, 0)
     await _created(driver, clock, half)
@@ -132,7 +139,7 @@ async def test_room_is_held_as_long_as_either_size_needs_it(
         await driver.create(plan("uid-2", size=Resources(10, 1024, 0)))
 
 
-def test_an_operation_cannot_take_less_than_no_time():
+def test_an_operation_cannot_take_less_than_no_time() -> None:
     """It would have ended before it began."""
     with pytest.raises(ValueError, match="less than no time"):
         Delays(start=timedelta(seconds=-1))

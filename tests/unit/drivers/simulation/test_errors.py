@@ -14,7 +14,9 @@ from unit.drivers.simulation.simulated import ROOM, Connect, plan
 HOST = SimulatedHost("a", ROOM)
 
 
-async def test_a_locked_file_is_busy_and_works_when_it_is_free(connect: Connect, path: Path):
+async def test_a_locked_file_is_busy_and_works_when_it_is_free(
+    connect: Connect, path: Path
+) -> None:
     """A process stopped in the middle of a transaction must not fail everybody else for good."""
     driver = connect(HOST)
     await driver.create(plan())
@@ -28,7 +30,7 @@ async def test_a_locked_file_is_busy_and_works_when_it_is_free(connect: Connect,
 
 async def test_a_file_that_cannot_be_made_is_out_of_reach_until_it_can(
     connect: Connect, path: Path
-):
+) -> None:
     """The driver keeps no broken connection: mending the place is enough."""
     path.parent.write_text("in the way")
     driver = connect(HOST)
@@ -38,7 +40,7 @@ async def test_a_file_that_cannot_be_made_is_out_of_reach_until_it_can(
     assert await driver.observe(plan().ref) is None
 
 
-async def test_a_file_of_another_version_is_left_alone(connect: Connect, path: Path):
+async def test_a_file_of_another_version_is_left_alone(connect: Connect, path: Path) -> None:
     """Better no simulation than one whose rows mean something else."""
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as file:
@@ -49,7 +51,7 @@ async def test_a_file_of_another_version_is_left_alone(connect: Connect, path: P
         World(path)
 
 
-async def test_a_connection_is_not_carried_into_another_thread(connect: Connect):
+async def test_a_connection_is_not_carried_into_another_thread(connect: Connect) -> None:
     """Each thread gets a connection of its own, so drivers can be made anywhere."""
     await connect(HOST).create(plan())
 

@@ -54,7 +54,7 @@ def _finish(workers: list[subprocess.Popen[str]]) -> None:
         assert worker.returncode == 0, errors
 
 
-def test_processes_that_make_the_same_machines_at_once_make_each_once(path: Path):
+def test_processes_that_make_the_same_machines_at_once_make_each_once(path: Path) -> None:
     """The file is new, too: the first of them makes it while the others want to use it."""
     with _workers("same", path, 4) as workers:
         _finish(workers)
@@ -66,7 +66,7 @@ def test_processes_that_make_the_same_machines_at_once_make_each_once(path: Path
     check_books(path)
 
 
-def test_processes_that_fill_a_host_at_once_do_not_overfill_it(path: Path):
+def test_processes_that_fill_a_host_at_once_do_not_overfill_it(path: Path) -> None:
     """Room is counted in the file, inside the transaction that takes it."""
     with _workers("fill", path, 4) as workers:
         _finish(workers)
@@ -76,7 +76,7 @@ def test_processes_that_fill_a_host_at_once_do_not_overfill_it(path: Path):
     check_books(path)
 
 
-def test_processes_killed_in_the_middle_leave_the_books_right(path: Path):
+def test_processes_killed_in_the_middle_leave_the_books_right(path: Path) -> None:
     """SIGKILL asks nobody; whoever comes next goes on with what is there."""
     random = Random(3)
     for _ in range(3):
@@ -90,7 +90,7 @@ def test_processes_killed_in_the_middle_leave_the_books_right(path: Path):
         assert world.machines()
 
 
-def test_a_process_killed_at_any_statement_has_done_a_thing_or_not(tmp_path: Path):
+def test_a_process_killed_at_any_statement_has_done_a_thing_or_not(tmp_path: Path) -> None:
     """Played again to its end, the story ends as if nobody had been killed."""
     process = _start("killed.py", tmp_path)
     printed, errors = process.communicate(timeout=120)

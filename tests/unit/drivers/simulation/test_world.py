@@ -11,7 +11,7 @@ from novacron.drivers.simulation import Delays, SimulatedHost, SimulatedMachine,
 from unit.drivers.simulation.simulated import ROOM, SMALL, Connect, plan
 
 
-async def test_the_world_knows_every_machine_of_every_host(connect: Connect, path: Path):
+async def test_the_world_knows_every_machine_of_every_host(connect: Connect, path: Path) -> None:
     """What a crash test compares must not be what the driver under test says of itself."""
     for host in ("a", "b"):
         await connect(SimulatedHost(host, ROOM)).create(plan(f"uid-{host}", host=host))
@@ -25,7 +25,7 @@ async def test_the_world_knows_every_machine_of_every_host(connect: Connect, pat
     assert (theirs.uid, theirs.name, theirs.power) == (None, "theirs", Power.ON)
 
 
-async def test_what_the_world_does_happens_at_once(connect: Connect, path: Path):
+async def test_what_the_world_does_happens_at_once(connect: Connect, path: Path) -> None:
     """It cuts off whatever was under way, as a plug that is pulled does."""
     minute = timedelta(minutes=1)
     driver = connect(SimulatedHost("a", ROOM, delays=Delays(start=minute, resize=minute)))
@@ -43,7 +43,9 @@ async def test_what_the_world_does_happens_at_once(connect: Connect, path: Path)
         assert (seen.power, seen.changing, seen.resources) == (Power.OFF, None, SMALL)
 
 
-async def test_the_world_obeys_no_capacity_but_the_books_stay_right(connect: Connect, path: Path):
+async def test_the_world_obeys_no_capacity_but_the_books_stay_right(
+    connect: Connect, path: Path
+) -> None:
     """An administrator can overfill a host; the driver then gives nothing more away."""
     driver = connect(SimulatedHost("a", ROOM))
     await driver.create(plan())
@@ -57,7 +59,7 @@ async def test_the_world_obeys_no_capacity_but_the_books_stay_right(connect: Con
     await driver.create(plan("uid-2", size=ROOM))
 
 
-def test_nothing_can_be_done_to_a_machine_that_is_not_there(path: Path):
+def test_nothing_can_be_done_to_a_machine_that_is_not_there(path: Path) -> None:
     """A test that disturbs nothing would prove nothing."""
     with World(path) as world, pytest.raises(LookupError, match="carries the UID nobody"):
         world.destroy("nobody")

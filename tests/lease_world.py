@@ -13,8 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from novacron.runtime.claims import Claims
-from novacron.runtime.errors import AlreadyExists, ApiError, Conflict, NotFound, Unreachable
-from novacron.runtime.errors import LeaseLost
+from novacron.runtime.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    LeaseLost,
+    NotFound,
+    Unreachable,
+)
 from novacron.runtime.leases import Lease, LeaseTiming
 from novacron.runtime.membership import Membership
 from novacron.runtime.resource import Object
@@ -280,5 +286,5 @@ async def _until_lost(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _spin() -> None:
-    for _ in range(25):
+    for _ in range(12):
         await asyncio.sleep(0)

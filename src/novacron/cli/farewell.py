@@ -1,0 +1,45 @@
+"""The last screen of ``up``: what runs, and what to type next."""
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from novacron.cli.kinds import MACHINE_COLUMNS
+from novacron.cli.options import Format
+from novacron.cli.output import show_list
+from novacron.cli.welcome import FIRST_MACHINE
+from novacron.runtime.resource import Object
+
+__all__ = ["farewell"]
+
+
+def farewell(machines: Sequence[Object], *, changed: bool, kubectl: Path | None) -> None:
+    """Show the machines and how to go on; ``kubectl`` is ours, if the cluster is."""
+    click.echo("\nThe cluster is up." if changed else "\nThe cluster is already running.")
+    if machines:
+        show_list(Format.TABLE, machines, MACHINE_COLUMNS)
+    novacron, on_path = called_as(), shutil.which("kubectl")
+    prefix = "kubectl" if on_path or not kubectl else f"{novacron} kubectl"
+    hints = [
+        *([f"export KUBECONFIG=$({novacron} kubeconfig)"] if kubectl else []),
+        f"{prefix} get virtualmachines.novacron.io",
+        f"{novacron} vm describe {FIRST_MACHINE}",
+        f"{novacron} vm create web --image builtin://tiny --wait",
+        f"{novacron} status",
+        f"{novacron} down",
+    ]
+    click.echo("\nType next:\n" + "\n".join(f"  {hint}" for hint in hints))
+    if kubectl and not on_path:
+        click.echo(f"kubectl is not on your PATH; ours is {kubectl}")
+
+
+def called_as() -> str:
+    """Return what to type to call us again: our name if a shell finds it, or else the path."""
+    found = shutil.which("novacron")
+    called = Path(sys.argv[0])
+    if found and called.exists() and Path(found).samefile(called):
+        return "novacron"
+    return str(called)
