@@ -20,21 +20,14 @@ from yarl import URL
 from novacron.runtime.connection import Connection, from_kubeconfig, from_pod
 from novacron.runtime.errors import ApiError, Overloaded, Unauthorized, Unreachable, error_for
 from novacron.runtime.resource import Object, Resource
+from novacron.runtime.session import NO_ANSWER, WATCH_PATIENCE, error_from, hang_up, open_session
 
 __all__ = ["Client", "Fence", "Observer", "Page", "Request", "WatchEvent"]
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # the server reads JSON under this name too
 PAGE_SIZE = 500
-# Bookmarks arrive about once a minute, so a watch silent for longer is a dead connection.
-WATCH_SILENCE_SECONDS = 130.0
-WATCH_PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=WATCH_SILENCE_SECONDS)
-# One line of a watch is one object; etcd takes at most 1.5 MiB of one.
-LARGEST_LINE = 8 * 2**20
 LONGEST_PAUSE_SECONDS = 30.0
-LONGEST_MESSAGE = 500
-
-NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class Fence(Protocol):
@@ -104,19 +97,7 @@ class Client:
         return cls(inside or from_kubeconfig(path, context))
 
     async def __aenter__(self) -> Self:
-        # Our own JSON and timeouts; no limit on connections because the queue's workers are one.
-        # Not compressed: within a cluster, bytes are cheaper than the CPU of both ends.
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, ssl=self.connection.tls or True),
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=10),
-            read_bufsize=LARGEST_LINE,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={
-                "Accept": "application/json",
-                "Accept-Encoding": "identity",
-                "User-Agent": "novacron",
-            },
-        )
+        self._session = open_session(self.connection)
         return self
 
     async def __aexit__(
@@ -246,16 +227,17 @@ class Client:
             query["fieldSelector"] = selector
         response = await self._begin(Request("watch", "GET", resource.path(namespace), query))
         try:
-            async with response:
-                if response.status != 200:
-                    raise self._error(response, await response.read())
-                async for line in response.content:
-                    yield self._event(line)
+            if response.status != 200:
+                raise error_from(response, await response.read())
+            async for line in response.content:
+                yield self._event(line)
         except Unauthorized:
             self.connection.credentials.forget()
             raise
         except (*NO_ANSWER, ValueError) as error:
             raise self._unreachable(error) from error
+        finally:
+            hang_up(response)
 
     async def _begin(self, request: Request) -> aiohttp.ClientResponse:
         try:
@@ -328,7 +310,7 @@ class Client:
                 body = await response.read()
                 code = response.status
                 if code >= 300:
-                    raise self._error(response, body)
+                    raise error_from(response, body)
                 return body
         except NO_ANSWER as error:
             raise self._unreachable(error) from error
@@ -360,10 +342,6 @@ class Client:
             server_hostname=self.connection.server_name,
         )
 
-    @staticmethod
-    def _error(response: aiohttp.ClientResponse, body: bytes) -> ApiError:
-        return error_for(response.status, _status(body), _retry_after(response))
-
     def _unreachable(self, error: BaseException) -> Unreachable:
         what = str(error) or type(error).__name__
         return Unreachable(f"no answer from the API server at {self.connection.server}: {what}")
@@ -371,17 +349,3 @@ class Client:
     def _count(self, verb: str, code: int, seconds: float) -> None:
         if self.observer is not None:
             self.observer.request_done(verb, code, seconds)
-
-
-def _status(body: bytes) -> Object:
-    # Something in between answers in its own words, and may call any of them JSON.
-    try:
-        status = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return {"message": body[:LONGEST_MESSAGE].decode(errors="replace").strip()}
-    return status if isinstance(status, dict) else {}
-
-
-def _retry_after(response: aiohttp.ClientResponse) -> float | None:
-    text = response.headers.get("Retry-After", "")
-    return float(text) if text.isdigit() else None
