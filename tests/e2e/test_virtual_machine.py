@@ -37,14 +37,38 @@ def test_a_machine_runs_and_its_status_says_all_that_the_specification_lists(sta
     assert "Supported" not in {entry["type"] for entry in status["conditions"]}
 
 
-def test_the_webhook_adds_the_finalizer_so_that_two_writes_are_enough(stage: Stage) -> None:
+def test_two_writes_are_enough(stage: Stage) -> None:
     """Writes are what an API server can give least of; the metric counts ours."""
     host = stage.add_host()
     before = _writes(stage)
-    created = stage.api.create(virtual_machine("two-writes", stage.namespace, on=host))
-    assert created["metadata"]["finalizers"] == ["novacron.io/machine"]
-    stage.until_running("two-writes")
+    stage.api.create(virtual_machine("two-writes", stage.namespace, on=host))
+    obj = stage.until_running("two-writes")
+    assert obj["metadata"]["finalizers"] == ["novacron.io/machine"]
     assert _writes(stage) - before == 2
+
+
+def test_a_machine_that_was_never_placed_is_deleted_at_once(stage: Stage) -> None:
+    """Nothing was made for it, so nothing holds it."""
+    stage.api.create(virtual_machine("unplaced", stage.namespace, on="nowhere"))
+    stage.until("unplaced", lambda obj: bool(condition(obj, "Placed")))
+    stage.api.delete_machine(stage.namespace, "unplaced")
+    assert stage.api.machine(stage.namespace, "unplaced") is None
+
+
+def test_a_machine_whose_record_was_taken_away_is_found_again(stage: Stage) -> None:
+    """The hosts are asked before anything is made: nothing is doubled, nothing lost."""
+    stage.add_host()
+    stage.add_host()
+    stage.api.create(virtual_machine("lost", stage.namespace))
+    running = stage.until_running("lost")
+    path = f"/apis/novacron.io/v1alpha1/namespaces/{stage.namespace}/virtualmachines/lost"
+    nothing = {"metadata": {"annotations": None}}
+    stage.api.call("PATCH", path, nothing, merge=True)
+    stage.api.call("PATCH", f"{path}/status", {"status": None}, merge=True)
+    again = stage.until_running("lost")
+    assert again["status"]["nodeName"] == running["status"]["nodeName"]
+    with stage.world() as world:
+        assert len([m for m in world.machines() if m.name == "lost"]) == 1
 
 
 def test_a_settled_machine_is_not_written_again(stage: Stage) -> None:
@@ -207,7 +231,8 @@ def _writes(stage: Stage) -> int:
     return sum(
         int(float(line.rsplit(" ", 1)[1]))
         for line in text.splitlines()
-        if line.startswith("novacron_api_requests_total") and 'verb="patch"' in line
+        if line.startswith("novacron_api_requests_total")
+        and ('verb="update"' in line or 'verb="patch"' in line)
     )
 
 

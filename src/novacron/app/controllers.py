@@ -15,7 +15,7 @@ from novacron.controllers.drivers import DriverPool, MakeDriver
 from novacron.controllers.host import HostController
 from novacron.controllers.inventory import InventoryWatch
 from novacron.controllers.ledger import Ledger, Owner
-from novacron.controllers.machine import MachineReconciler
+from novacron.controllers.machine import MachineReconciler, always
 from novacron.controllers.metrics import MachineMetrics
 from novacron.controllers.placement import Placer
 from novacron.controllers.ports import MachineKind
@@ -40,11 +40,16 @@ EVENTS_FLUSH_SECONDS = 3
 
 @dataclass(slots=True)
 class Controllers:
-    """Everything of one process that follows objects and acts on them."""
+    """Everything of one process that follows objects and acts on them.
+
+    ``client`` writes only while this process may; ``reporter`` has no such fence, for events, which
+    are still to be told when everything was handed over.
+    """
 
     settings: Settings
     families: tuple[Family, ...]
     client: Client
+    reporter: Client
     ownership: Ownership
     metrics: RuntimeMetrics
     makers: dict[str, MakeDriver]
@@ -60,7 +65,7 @@ class Controllers:
     _owned: dict[Resource, Controller] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.events = Events(self.client, "novacron-operator")
+        self.events = Events(self.reporter, "novacron-operator")
         self.ledger = Ledger(HOST_KIND)
         self.drivers = DriverPool(HOST_KIND, self.makers)
         self.inventory = InventoryWatch(
@@ -150,15 +155,19 @@ class Controllers:
         self.machine_metrics.follow(cache)
         placing = Writer(self.client, cache, f"placement-{resource.plural}")
         queue = self._queue(placing.name)
-        placer = Placer(kind, placing, self.ledger, self.events, self.now, queue)
+        placer = Placer(
+            kind, placing, self.ledger, self.events, self.now, queue, self.inventory.locate
+        )
         self._placers.append(
             self._controller(
                 placing.name, placer.reconcile, cache, queue, lambda _: self.ownership.leader
             )
         )
         writer = Writer(self.client, cache, resource.plural)
+        fence = self.client.fence
+        reconciler = MachineReconciler(self.drivers, fence.seconds_left if fence else always)
         machines = MachineController(
-            kind, writer, MachineReconciler(self.drivers), self.events, self.now
+            kind, writer, reconciler, self.events, self.now, self.inventory.locate
         )
         self._owned[resource] = self._controller(writer.name, machines.reconcile, cache)
 

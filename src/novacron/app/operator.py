@@ -52,7 +52,14 @@ class Operator:
         ownership, fenced = self._ownership()
         async with self.client, fenced:
             controllers = Controllers(
-                self.settings, families, fenced, ownership, metrics, self.makers, self.now
+                self.settings,
+                families,
+                fenced,
+                self.client,
+                ownership,
+                metrics,
+                self.makers,
+                self.now,
             )
             registry.register(controllers.machine_metrics)
             ownership.gained = controllers.gained

@@ -51,10 +51,10 @@ def _cluster_rules(families: Collection[str]) -> list[Manifest]:
 
 
 def _kind_rules(resource: Resource) -> list[Manifest]:
-    # runtime.reflector lists and watches; runtime.writer patches finalizers and status.
+    # runtime.reflector lists and watches; runtime.writer writes finalizers, records and statuses.
     return [
-        _rule(resource.group, [resource.plural], ["get", "list", "watch", "patch"]),
-        _rule(resource.group, [f"{resource.plural}/status"], ["patch"]),
+        _rule(resource.group, [resource.plural], ["get", "list", "watch", "patch", "update"]),
+        _rule(resource.group, [f"{resource.plural}/status"], ["update"]),
     ]
 
 

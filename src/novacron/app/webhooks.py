@@ -47,14 +47,9 @@ def _handlers(settings: Settings, families: tuple[Family, ...]) -> Webhooks:
     if any(family.name == "novacron" for family in families):
         admission = VirtualMachineAdmission(settings.minimum_memory)
 
-        def fill_in(obj: Object, old: Object | None, _: str) -> Object | None:
-            return admission.mutate(obj, old)
-
         def check(obj: Object, old: Object | None, _: str) -> list[str]:
             return admission.problems(obj, old)
 
-        # Only on creation: what an update could lack is repaired by the controllers.
-        webhooks.mutate(VIRTUAL_MACHINES, fill_in, operations=("CREATE",))
         # A call costs the API server as much as storing the object, so it asks about those
         # alone that its own arithmetic finds small.
         webhooks.validate(

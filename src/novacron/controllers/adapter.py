@@ -5,15 +5,15 @@ The only file that knows both an API object and a machine's round.
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from novacron.controllers.machine import MachineReconciler, Round
 from novacron.controllers.ports import MachineKind
 from novacron.controllers.summary import broken, summarise
-from novacron.core.errors import Rejected
-from novacron.core.machine import Holding, Machine, Power
+from novacron.core.errors import Rejected, Unreachable
+from novacron.core.machine import Holding, Machine, Power, Resources
 from novacron.core.report import MachineReport
 from novacron.core.usage import NOW, due_in
 from novacron.runtime.errors import ApiError, LeaseLost
@@ -25,6 +25,8 @@ __all__ = ["MachineController"]
 
 log = logging.getLogger(__name__)
 
+UNSURE_AGAIN = timedelta(seconds=5)
+
 
 @dataclass(slots=True)
 class MachineController:
@@ -35,6 +37,7 @@ class MachineController:
     reconciler: MachineReconciler
     events: Events
     now: Callable[[], datetime]
+    locate: Callable[[str], Awaitable[str | None]]
     _usage_written: dict[str, datetime] = field(default_factory=dict)
 
     async def reconcile(self, key: Key) -> timedelta | None:
@@ -47,12 +50,12 @@ class MachineController:
         ours = self.kind.finalizer in finalizers
         if "deletionTimestamp" in metadata:
             return await self._remove(obj, finalizers) if ours else None
-        if not ours:
-            # Before anything is made for it, so that nothing is left when it goes.
-            await self.writer.finalizers(obj, [*finalizers, self.kind.finalizer])
-            return None
         if self.kind.holding(obj) is None:
             return None  # the placer's write will wake it
+        if not ours:
+            # The placer writes it with the placement, so somebody took it away.
+            await self.writer.finalizers(obj, [*finalizers, self.kind.finalizer])
+            obj = self.writer.cache.get(key) or obj
         return await self._advance(obj)
 
     async def _advance(self, obj: Object) -> timedelta | None:
@@ -74,7 +77,11 @@ class MachineController:
         return await self._finish(obj, machine, round_)
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
-        holding = self.kind.holding(obj)
+        try:
+            holding = self.kind.holding(obj) or await self._lost(obj)
+        except Unreachable as error:
+            self.events.warning(obj, "HostUnreachable", f"may still exist somewhere: {error}")
+            return UNSURE_AGAIN
         if holding is not None:
             machine = self._doomed(obj, holding)
             round_ = await self.reconciler.reconcile(machine)
@@ -86,10 +93,17 @@ class MachineController:
         await self.writer.finalizers(obj, left)
         return None
 
+    async def _lost(self, obj: Object) -> Holding | None:
+        # It has our finalizer, so it was placed; where is not on record any more.
+        uid = obj["metadata"]["uid"]
+        host = await self.locate(uid)
+        return Holding(uid, host, Resources()) if host else None
+
     def _doomed(self, obj: Object, holding: Holding) -> Machine:
         # Whatever its spec says by now, the machine there has to go.
         try:
-            return self.kind.machine(obj)
+            machine = self.kind.machine(obj)
+            return replace(machine, host=holding.host)
         except Rejected:
             metadata = obj["metadata"]
             return Machine(

@@ -9,7 +9,7 @@ from datetime import timedelta
 from novacron.controllers.drivers import DriverPool
 from novacron.controllers.ledger import Ledger, Owner
 from novacron.core.driver import Inventory
-from novacron.core.errors import DriverError
+from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import Observed, Usage
 
 __all__ = ["InventoryWatch"]
@@ -58,6 +58,18 @@ class InventoryWatch:
         returned = self.drivers.answered(host)
         self._compare(host, machines, everything=returned)
         return True
+
+    async def locate(self, uid: str) -> str | None:
+        """Ask every host for one machine; raise Unreachable when one that could have it is silent.
+
+        Only for what no record tells any more: it costs a call per host.
+        """
+        for host in self.drivers.hosts():
+            if not await self.look_at(host):
+                raise Unreachable(self.drivers.trouble(host) or f"host {host} does not answer")
+            if uid in self._before.get(host, ()):
+                return host
+        return None
 
     def usages(self) -> list[tuple[Owner, str, Usage]]:
         """Return what every known machine used when its host was last asked."""

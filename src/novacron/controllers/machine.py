@@ -3,6 +3,7 @@
 A step owns one condition and may run any number of times; nothing here knows Kubernetes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -29,11 +30,16 @@ class Happening:
 
 @dataclass(slots=True)
 class Scope:
-    """One machine in one round: what is wanted, what is there, and what was done about it."""
+    """One machine in one round: what is wanted, what is there, and what was done about it.
+
+    ``may_act`` is asked right before each order to a host and raises when this process has lost
+    the right to give any.
+    """
 
     machine: Machine
     driver: Driver
     seen: Observed | None
+    may_act: Callable[[], object]
     refused: bool = False
     ordered: timedelta | None = None
     happened: list[Happening] = field(default_factory=list)
@@ -78,6 +84,7 @@ async def create(scope: Scope) -> Outcome:
     """Make the machine on its host."""
     host = scope.machine.host
     if scope.seen is None:
+        scope.may_act()
         try:
             accepted = await scope.driver.create(scope.machine.plan())
         except OutOfCapacity as full:
@@ -95,6 +102,7 @@ async def configure(scope: Scope) -> Outcome:
     """Give the machine the resources that are reserved for it."""
     plan = scope.machine.plan()
     if scope.seen and not scope.seen.changing and scope.seen.resources != plan.resources:
+        scope.may_act()
         accepted = await scope.driver.resize(plan)
         scope.tell("Resized", f"resized to {_amount(scope.machine)}")
         await scope.follow(accepted)
@@ -108,6 +116,7 @@ async def set_power(scope: Scope) -> Outcome:
     want, host = scope.machine.power, scope.machine.host
     doing, done = ("Starting", "Started") if want is Power.ON else ("Stopping", "Stopped")
     if scope.seen and not scope.seen.changing and scope.seen.power is not want:
+        scope.may_act()
         accepted = await scope.driver.set_power(scope.machine.ref, want)
         scope.tell(done, f"{done.lower()} on host {host}")
         await scope.follow(accepted)
@@ -119,6 +128,7 @@ async def set_power(scope: Scope) -> Outcome:
 async def remove(scope: Scope) -> Outcome:
     """Remove the machine and all it has from its host."""
     if scope.seen is not None and scope.seen.changing != "delete":
+        scope.may_act()
         await scope.follow(await scope.driver.delete(scope.machine.ref))
     if scope.seen is not None:
         return Wait("Removing", scope.next_look, f"being removed from host {scope.machine.host}")
@@ -140,11 +150,16 @@ LIFECYCLE = (
 DELETION = (Step("Removed", remove),)
 
 
+def always() -> None:
+    """Allow every order, for a process that is alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class MachineReconciler:
     """Runs the steps of one machine against the driver that reaches its host."""
 
     drivers: Drivers
+    may_act: Callable[[], object] = always
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
@@ -162,7 +177,7 @@ class MachineReconciler:
             return Round({first: Wait("HostUnreachable", LATER, str(error))})
         except DriverError as error:
             return Round({first: Wait("HostTrouble", LATER, str(error))})
-        scope = Scope(machine, driver, seen)
+        scope = Scope(machine, driver, seen, self.may_act)
         outcomes = await run_steps(steps, scope)
         return Round(outcomes, scope.seen, scope.refused, tuple(scope.happened))
 

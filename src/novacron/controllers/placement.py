@@ -1,21 +1,23 @@
 """The placer: decides where machines go and how much of a host is set aside for each.
 
 Only the leader runs it, and a decision is taken from the table in the same breath as it is
-made, so no two machines are ever promised the same room. It is recorded in the object's status
-before anything is made; the machine's own controller acts on the record.
+made, so no two machines are ever promised the same room. It is recorded in the object, together
+with our finalizer, before anything is made; the machine's own controller acts on the record.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import MachineKind
 from novacron.core.conditions import Condition, merge_conditions
-from novacron.core.errors import Rejected
+from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import Machine, Resources
 from novacron.core.report import MachineReport, Phase
-from novacron.runtime.errors import Overloaded, Unreachable
+from novacron.runtime.errors import Overloaded
+from novacron.runtime.errors import Unreachable as ApiUnreachable
 from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
@@ -27,6 +29,8 @@ __all__ = ["Placer"]
 # Room comes and goes in bursts; those who wait for it are asked once a second at most.
 PATIENCE = timedelta(seconds=1)
 REFUSED_AGAIN = timedelta(seconds=30)
+UNSURE_AGAIN = timedelta(seconds=5)
+AT_ONCE = timedelta(0)
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Placer:
     events: Events
     now: Callable[[], datetime]
     queue: Queue
+    locate: Callable[[str], Awaitable[str | None]]
     _waiting: set[Key] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -53,7 +58,7 @@ class Placer:
         """Place one machine, or see whether what it asks for now still fits where it is."""
         self._waiting.discard(key)
         obj = await self._fetch(key)
-        if obj is None or not self._concerns(obj["metadata"]):
+        if obj is None or "deletionTimestamp" in obj["metadata"]:
             return None
         try:
             machine = self.kind.machine(obj)
@@ -79,22 +84,36 @@ class Placer:
             self.ledger.undo(obj["metadata"]["uid"], before)
         return obj
 
-    def _concerns(self, metadata: Object) -> bool:
-        # Without our finalizer it could vanish with its machine left behind: not yet, then.
-        ours = self.kind.finalizer in (metadata.get("finalizers") or ())
-        return ours and "deletionTimestamp" not in metadata
-
     async def _place(self, obj: Object, machine: Machine) -> timedelta | None:
+        if self.kind.finalizer in (obj["metadata"].get("finalizers") or ()):
+            return await self._recover(obj, machine)
         decision = choose(self.ledger.table, machine)
-        if not isinstance(decision, Placed):
-            self._waiting.add(Key(machine.namespace, machine.name))
-            claim = Condition("Placed", "False", "NoHostFits", one_line(decision))
-            await self._write(obj, machine, claim)
-            return REFUSED_AGAIN if machine.refused_hosts else None
-        self.ledger.assume(machine.uid, decision.host, machine.wanted)
-        placed = replace(machine, host=decision.host, reserved=machine.wanted)
-        claim = Condition("Placed", "True", "Placed", f"placed on host {decision.host}")
-        await self._record(obj, placed, claim, before=None)
+        if isinstance(decision, Placed):
+            await self._record(obj, machine, decision.host)
+            return None
+        self._waiting.add(Key(machine.namespace, machine.name))
+        claim = Condition("Placed", "False", "NoHostFits", one_line(decision))
+        await self._write(obj, machine, claim)
+        return REFUSED_AGAIN if machine.refused_hosts else None
+
+    async def _recover(self, obj: Object, machine: Machine) -> timedelta | None:
+        """Deal with a machine that was placed and has no valid record any more.
+
+        Either its host refused it, or somebody took the record away; then it may exist, and only
+        the hosts can tell.
+        """
+        try:
+            host = await self.locate(machine.uid)
+        except Unreachable as error:
+            message = f"cannot make sure that it does not exist already: {error}"
+            await self._write(
+                obj, machine, Condition("Placed", "False", "HostUnreachable", message)
+            )
+            return UNSURE_AGAIN
+        if host is None:
+            await self.writer.replace(self.kind.unplaced(obj))
+            return AT_ONCE
+        await self._record(obj, machine, host)
         return None
 
     async def _resize(self, obj: Object, machine: Machine) -> None:
@@ -110,24 +129,24 @@ class Placer:
         # Until the machine has shrunk it holds the old amount too; the cache tells when it has.
         self.ledger.assume(machine.uid, machine.host, machine.wanted.covering(before[1]))
         claim = Condition("Placed", "True", "Placed", f"placed on host {machine.host}")
-        await self._record(obj, granted, claim, before=before)
+        with self._assumed(machine.uid, before):
+            await self._write(obj, granted, claim)
 
-    async def _record(
-        self,
-        obj: Object,
-        machine: Machine,
-        claim: Condition,
-        *,
-        before: tuple[str, Resources] | None,
-    ) -> None:
+    async def _record(self, obj: Object, machine: Machine, host: str) -> None:
+        self.ledger.assume(machine.uid, host, machine.wanted)
+        with self._assumed(machine.uid, None):
+            await self.writer.replace(self.kind.placed(obj, host, machine.wanted))
+
+    @contextmanager
+    def _assumed(self, uid: str, before: tuple[str, Resources] | None) -> Iterator[None]:
         try:
-            await self._write(obj, machine, claim)
-        except (Unreachable, Overloaded):
+            yield
+        except (ApiUnreachable, Overloaded):
             raise  # it may have been written all the same; the next round asks the server
         except BaseException:
-            self.ledger.undo(machine.uid, before)
+            self.ledger.undo(uid, before)
             raise
-        self.ledger.written(machine.uid)
+        self.ledger.written(uid)
 
     async def _write(self, obj: Object, machine: Machine, claim: Condition) -> None:
         now = self.now()

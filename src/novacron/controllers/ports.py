@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from novacron.core.host import DeclaredHost, HostReport
-from novacron.core.machine import Holding, Machine
+from novacron.core.machine import Holding, Machine, Resources
 from novacron.core.report import MachineReport
 
 __all__ = ["HostKind", "MachineKind"]
@@ -20,6 +20,12 @@ class MachineKind(Protocol):
 
     def holding(self, obj: dict[str, Any]) -> Holding | None:
         """Return what is reserved for it, without parsing more of the object than that."""
+
+    def placed(self, obj: dict[str, Any], host: str, reserved: Resources) -> dict[str, Any]:
+        """Return the object with our finalizer and the record of where its machine will be."""
+
+    def unplaced(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return the object without finalizer and record, for a machine that was never made."""
 
     def status(
         self, obj: dict[str, Any], machine: Machine, report: MachineReport

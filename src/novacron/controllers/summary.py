@@ -24,6 +24,8 @@ def summarise(
     if round_.refused:
         full = round_.outcomes["Created"]
         claims["Placed"] = Condition("Placed", "False", full.reason, full.message)
+    elif machine.reserved == machine.wanted:
+        claims["Placed"] = Condition("Placed", "True", "Placed", f"placed on host {machine.host}")
     return MachineReport(
         phase=phase_of(machine, round_.seen, round_.outcomes),
         host=None if round_.refused else machine.host,

@@ -82,9 +82,14 @@ class CertificateSecret:
                 return self.current
             try:
                 await self._write(secret, self.current)
-            except (AlreadyExists, Conflict, NotFound):
-                continue  # another replica was faster: take what it wrote
-            return self.current
+            except NotFound:
+                if secret is None:
+                    raise  # there is no such namespace
+            except (AlreadyExists, Conflict):
+                pass
+            else:
+                return self.current
+            # Another replica was faster: take what it wrote.
 
     async def _known(self) -> Certificates:
         return self.current or await issuing_apart.fresh(self.hosts, self.clock(), self.lifetimes)

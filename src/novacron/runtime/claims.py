@@ -4,6 +4,9 @@ A claim is a Lease that names the member who holds it. It is taken by compare-an
 is free: not there, given back, or held by a member who was silent for the lease's duration.
 Losing such a race is no error. Everything follows from one look at all leases per round, so a
 write whose answer was lost is found out by the next look.
+
+Nobody deletes a claim, and nobody should: it would be free at once, while its holder notices
+only at its next look, and leaves.
 """
 
 import asyncio

@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 
 LONGEST_BACKLOG = 5_000
 REMEMBERED = 5_000
-BURST = 50
-PER_SECOND = 10.0
+BURST = 25
+PER_SECOND = 5.0
 LONGEST_MESSAGE = 1024
 # A name has 253 characters at most, and ours ends in a dot and 16 digits.
 LONGEST_STEM = 253 - 17

@@ -33,8 +33,8 @@ class LeaseTiming:
     renew_deadline`` (3 s) is left for writes on their way to die out, and for clocks that do
     not run equally fast. They saw it no later than ``retry`` after it was written and look
     again the moment it is due, so a killed process is replaced within duration + retry (11 s)
-    and a few requests. ``renew_deadline - retry`` (4 s) is how long the API server may be away
-    at the worst moment without costing a process its life.
+    and a few requests. ``renew_deadline - retry`` (4 s) is how long the API server may refuse
+    connections at the worst moment without costing a process its life.
     """
 
     duration: timedelta = timedelta(seconds=9)

@@ -23,12 +23,8 @@ WATCH_PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30
 LARGEST_LINE = 8 * 2**20
 LONGEST_MESSAGE = 500
 
-# A peer that vanished without a farewell is noticed after KEEPALIVE[IDLE] + CNT * INTVL seconds.
-KEEPALIVE = {
-    socket.TCP_KEEPIDLE: 15,
-    socket.TCP_KEEPINTVL: 10,
-    socket.TCP_KEEPCNT: 3,
-}
+# A peer that vanished without a farewell is noticed after 15 + 3 * 10 seconds.
+KEEPALIVE = {socket.TCP_KEEPIDLE: 15, socket.TCP_KEEPINTVL: 10, socket.TCP_KEEPCNT: 3}
 
 
 def open_session(connection: Connection) -> aiohttp.ClientSession:
@@ -66,6 +62,7 @@ def hang_up(response: aiohttp.ClientResponse) -> None:
     """
     if response.connection is not None and response.connection.transport is not None:
         response.connection.transport.abort()
+    response.close()
 
 
 def error_from(response: aiohttp.ClientResponse, body: bytes) -> ApiError:

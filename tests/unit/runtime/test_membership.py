@@ -22,7 +22,7 @@ def world() -> Iterator[World]:
 
 
 class Direct:
-    """The store without a network: a write takes ``during`` seconds, ``silent`` answers are lost."""
+    """The store, no network: a write takes ``during`` seconds, ``silent`` answers are lost."""
 
     group = "test"
 

@@ -1,10 +1,9 @@
-"""What is checked and filled in when a VirtualMachine arrives, beyond what its schema says."""
+"""What is checked when a VirtualMachine arrives, beyond what its definition says."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from novacron.core.quantity import mib
-from novacron.families.novacron.translate import VirtualMachineKind
 
 __all__ = ["VirtualMachineAdmission"]
 
@@ -13,18 +12,9 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class VirtualMachineAdmission:
-    """Adds our finalizer, which saves the operator a write, and checks what is a setting."""
+    """Checks what depends on a setting of the operator; the rest is in the definition."""
 
     minimum_memory: str
-
-    def mutate(self, obj: Object, old: Object | None) -> Object | None:
-        """Return the object with our finalizer, or None when there is nothing to add."""
-        metadata = obj["metadata"]
-        finalizers = metadata.get("finalizers") or []
-        if old is not None or VirtualMachineKind.finalizer in finalizers:
-            return None
-        changed = {**metadata, "finalizers": [*finalizers, VirtualMachineKind.finalizer]}
-        return {**obj, "metadata": changed}
 
     def problems(self, obj: Object, old: Object | None) -> list[str]:
         """Return what is wrong with an object; what was accepted before stays accepted."""
