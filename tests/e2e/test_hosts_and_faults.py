@@ -31,7 +31,7 @@ def test_machines_beyond_the_capacity_wait_and_each_host_has_its_reason(stage: S
     waiting = None
     for name in ("vm-0", "vm-1", "vm-2"):
         obj = stage.until(name, lambda obj: bool(condition(obj, "Placed")))
-        if condition(obj, "Placed")["status"] == "False":
+        if condition(obj, "Placed").get("status") == "False":
             waiting = obj
     assert waiting is not None
     assert condition(waiting, "Placed")["reason"] == "NoHostFits"
@@ -55,7 +55,9 @@ def test_cordoned_and_tainted_hosts_get_no_new_machines(stage: Stage) -> None:
     stage.until_running("before")
     taints = [{"key": "maintenance", "effect": "NoSchedule"}]
     stage.api.patch_host(cordoned, {"spec": {"unschedulable": False, "taints": taints}})
-    obj = stage.until("after", lambda obj: "maintenance" in condition(obj, "Placed")["message"])
+    obj = stage.until(
+        "after", lambda obj: "maintenance" in condition(obj, "Placed").get("message", "")
+    )
     stage.api.patch_host(cordoned, {"spec": {"taints": None}})
     stage.until_running("after")
 

@@ -113,7 +113,7 @@ def test_a_size_that_does_not_fit_is_refused_in_words_and_the_machine_runs_on(st
     stage.api.create(virtual_machine("big", stage.namespace, cpu=2, on=host))
     stage.until_running("big")
     _set_cpu(stage, "big", 6)
-    obj = stage.until("big", lambda obj: condition(obj, "Placed")["status"] == "False")
+    obj = stage.until("big", lambda obj: condition(obj, "Placed").get("status") == "False")
     assert condition(obj, "Placed")["reason"] == "HostFull"
     assert "lacks CPU (4 more asked, 2 free)" in condition(obj, "Placed")["message"]
     assert obj["status"]["phase"] == "Running"

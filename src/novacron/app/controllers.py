@@ -21,13 +21,13 @@ from novacron.controllers.placement import Placer
 from novacron.controllers.ports import MachineKind
 from novacron.runtime.cache import Cache
 from novacron.runtime.client import Client
-from novacron.runtime.controller import Controller
+from novacron.runtime.controller import Controller, anything
 from novacron.runtime.events import Events
 from novacron.runtime.metrics import RuntimeMetrics
 from novacron.runtime.ownership import Ownership
 from novacron.runtime.queue import Queue
 from novacron.runtime.reflector import Reflector
-from novacron.runtime.resource import Key, Resource
+from novacron.runtime.resource import Key, Object, Resource
 from novacron.runtime.shards import LEADER
 from novacron.runtime.writer import Writer
 
@@ -147,47 +147,52 @@ class Controllers:
         )
         self.drivers.follow(cache)
         self.ledger.follow_hosts(cache)
-        self._owned[HOSTS] = self._controller(writer.name, controller.reconcile, cache, queue)
+        self._owned[HOSTS] = self._controller(
+            writer, controller.reconcile, queue, self.ownership.owns
+        )
 
     def _add_machines(self, resource: Resource, kind: MachineKind) -> None:
         cache = self._cache(resource, self.settings.watch_namespaces or ("",))
         self.ledger.follow_machines(cache, kind)
         self.machine_metrics.follow(cache)
-        placing = Writer(self.client, cache, f"placement-{resource.plural}")
-        queue = self._queue(placing.name)
-        placer = Placer(
-            kind, placing, self.ledger, self.events, self.now, queue, self.inventory.locate
-        )
-        self._placers.append(
-            self._controller(
-                placing.name, placer.reconcile, cache, queue, lambda _: self.ownership.leader
-            )
-        )
+        self._placers.append(self._placer(kind, cache))
         writer = Writer(self.client, cache, resource.plural)
         fence = self.client.fence
         reconciler = MachineReconciler(self.drivers, fence.seconds_left if fence else always)
         machines = MachineController(
             kind, writer, reconciler, self.events, self.now, self.inventory.locate
         )
-        self._owned[resource] = self._controller(writer.name, machines.reconcile, cache)
+        self._owned[resource] = self._controller(
+            writer,
+            machines.reconcile,
+            self._queue(writer.name),
+            self.ownership.owns,
+            # Nothing is to be done about a machine before the placer wrote our finalizer.
+            lambda obj: kind.finalizer in (obj["metadata"].get("finalizers") or ()),
+        )
+
+    def _placer(self, kind: MachineKind, cache: Cache) -> Controller:
+        writer = Writer(self.client, cache, f"placement-{cache.resource.plural}")
+        queue = self._queue(writer.name)
+        placer = Placer(
+            kind, writer, self.ledger, self.events, self.now, queue, self.inventory.locate
+        )
+        return self._controller(
+            writer, placer.reconcile, queue, lambda _: self.ownership.leader, placer.concerns
+        )
 
     def _controller(
         self,
-        name: str,
+        writer: Writer,
         reconcile: Callable[[Key], Coroutine[Any, Any, Any]],
-        cache: Cache,
-        queue: Queue | None = None,
-        owns: Callable[[Key], bool] | None = None,
+        queue: Queue,
+        owns: Callable[[Key], bool],
+        concerns: Callable[[Object], bool] = anything,
     ) -> Controller:
         controller = Controller(
-            name,
-            reconcile,
-            owns or self.ownership.owns,
-            self.settings.workers,
-            self.metrics,
-            self._queue(name) if queue is None else queue,
+            writer.name, reconcile, owns, self.settings.workers, self.metrics, queue
         )
-        controller.follow(cache)
+        controller.follow(writer.cache, concerns)
         return controller
 
     def _queue(self, name: str) -> Queue:

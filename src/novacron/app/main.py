@@ -58,6 +58,8 @@ async def _until_signal(operator: Operator) -> None:
     # What is imported by now lives as long as the process: nothing to look through again.
     gc.collect()
     gc.freeze()
+    # Objects here die by reference count; cycles are few, and looking for them takes time.
+    gc.set_threshold(20_000, 20, 20)
     log.info("novacron operator %s starts", __version__)
     await operator.run()
     log.info("stopped")

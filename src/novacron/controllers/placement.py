@@ -54,6 +54,10 @@ class Placer:
         for key in self._waiting:
             self.queue.add_after(key, PATIENCE)
 
+    def concerns(self, obj: Object) -> bool:
+        """Say whether an object is not placed, or asks for something it did not ask for before."""
+        return self.kind.holding(obj) is None or not self.kind.is_settled(obj)
+
     async def reconcile(self, key: Key) -> timedelta | None:
         """Place one machine, or see whether what it asks for now still fits where it is."""
         self._waiting.discard(key)
@@ -128,9 +132,8 @@ class Placer:
         granted = replace(machine, reserved=machine.wanted)
         # Until the machine has shrunk it holds the old amount too; the cache tells when it has.
         self.ledger.assume(machine.uid, machine.host, machine.wanted.covering(before[1]))
-        claim = Condition("Placed", "True", "Placed", f"placed on host {machine.host}")
         with self._assumed(machine.uid, before):
-            await self._write(obj, granted, claim)
+            await self._write(obj, granted, None)
 
     async def _record(self, obj: Object, machine: Machine, host: str) -> None:
         self.ledger.assume(machine.uid, host, machine.wanted)
@@ -148,12 +151,11 @@ class Placer:
             raise
         self.ledger.written(uid)
 
-    async def _write(self, obj: Object, machine: Machine, claim: Condition) -> None:
-        now = self.now()
-        claims: dict[str, Condition | None] = {"Placed": claim}
+    async def _write(self, obj: Object, machine: Machine, trouble: Condition | None) -> None:
+        claims: dict[str, Condition | None] = {"Placed": trouble}
         nowhere = machine.host is None
-        if nowhere:
-            claims["Ready"] = replace(claim, type="Ready")
+        if nowhere and trouble:
+            claims["Ready"] = replace(trouble, type="Ready")
         report = MachineReport(
             phase=Phase.PENDING if nowhere else None,
             host=machine.host,
@@ -161,11 +163,11 @@ class Placer:
             # Hosts that had no room once are asked again after a while.
             refused_hosts=frozenset() if nowhere else machine.refused_hosts,
             seen=None,
-            conditions=merge_conditions(machine.conditions, claims, now),
+            conditions=merge_conditions(machine.conditions, claims, self.now()),
         )
         written = await self.writer.status(obj, self.kind.status(obj, machine, report))
-        if written and claim.status == "False":
-            self.events.warning(obj, claim.reason, claim.message)
+        if written and trouble:
+            self.events.warning(obj, trouble.reason, trouble.message)
 
     async def _refuse(self, obj: Object, why: str) -> None:
         if await self.writer.status(obj, self.kind.refusal(obj, why, self.now())):

@@ -21,6 +21,9 @@ class MachineKind(Protocol):
     def holding(self, obj: dict[str, Any]) -> Holding | None:
         """Return what is reserved for it, without parsing more of the object than that."""
 
+    def is_settled(self, obj: dict[str, Any]) -> bool:
+        """Say whether its status was written for the spec it has now."""
+
     def placed(self, obj: dict[str, Any], host: str, reserved: Resources) -> dict[str, Any]:
         """Return the object with our finalizer and the record of where its machine will be."""
 

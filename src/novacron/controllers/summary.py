@@ -6,6 +6,7 @@ from novacron.controllers.machine import Round
 from novacron.core.conditions import Condition, condition_of, merge_conditions
 from novacron.core.machine import Machine
 from novacron.core.report import MachineReport, phase_of, ready_of
+from novacron.core.steps import Done
 
 __all__ = ["broken", "summarise"]
 
@@ -14,8 +15,10 @@ def summarise(
     machine: Machine, round_: Round, now: datetime, *, write_usage: bool
 ) -> MachineReport:
     """Return what a round found out."""
+    # A step that is done needs no condition of its own: Ready says that all are.
     claims: dict[str, Condition | None] = {
-        name: condition_of(name, outcome) for name, outcome in round_.outcomes.items()
+        name: None if isinstance(outcome, Done) else condition_of(name, outcome)
+        for name, outcome in round_.outcomes.items()
     }
     claims["Ready"] = ready_of(machine, round_.outcomes)
     claims["LiveMigratable"] = _live_migratable(machine, round_)
@@ -25,7 +28,7 @@ def summarise(
         full = round_.outcomes["Created"]
         claims["Placed"] = Condition("Placed", "False", full.reason, full.message)
     elif machine.reserved == machine.wanted:
-        claims["Placed"] = Condition("Placed", "True", "Placed", f"placed on host {machine.host}")
+        claims["Placed"] = None
     return MachineReport(
         phase=phase_of(machine, round_.seen, round_.outcomes),
         host=None if round_.refused else machine.host,

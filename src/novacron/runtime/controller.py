@@ -12,13 +12,18 @@ from typing import Protocol
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.errors import ApiError, Conflict, LeaseLost
 from novacron.runtime.queue import Queue
-from novacron.runtime.resource import Key
+from novacron.runtime.resource import Key, Object
 
 __all__ = ["RECONCILE", "Controller", "ReconcileObserver", "Reconciling"]
 
 log = logging.getLogger(__name__)
 
 CONFLICT_PAUSE = timedelta(milliseconds=20)
+
+
+def anything(_: Object) -> bool:
+    """Find every object worth a look."""
+    return True
 
 
 class Reconciling:
@@ -61,13 +66,18 @@ class Controller:
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
     _attempts: dict[Key, "asyncio.Task[None]"] = field(default_factory=dict)
 
-    def follow(self, cache: Cache) -> None:
-        """Have every change of a cache looked at, except this controller's own writes."""
-        cache.subscribe(self._changed)
+    def follow(self, cache: Cache, concerns: Callable[[Object], bool] = anything) -> None:
+        """Have changes of a cache looked at, except this controller's own writes.
 
-    def _changed(self, change: Change) -> None:
-        if change.writer != self.name and self.owns(change.key):
-            self.queue.add(change.key)
+        ``concerns`` tells from the object alone, and cheaply, whether a look would be in vain.
+        """
+
+        def changed(change: Change) -> None:
+            ours = change.writer != self.name and self.owns(change.key)
+            if ours and (change.object is None or concerns(change.object)):
+                self.queue.add(change.key)
+
+        cache.subscribe(changed)
 
     def add_all(self, keys: Iterable[Key]) -> None:
         """Have all keys looked at that are this process's."""

@@ -65,6 +65,11 @@ class VirtualMachineKind:
         available = _available((obj.get("status") or {}).get("resources"))
         return Holding(obj["metadata"]["uid"], host, (reserved or Resources()).covering(available))
 
+    def is_settled(self, obj: Object) -> bool:
+        """Say whether its status was written for the spec it has now."""
+        seen = (obj.get("status") or {}).get("observedGeneration")
+        return bool(seen == obj["metadata"]["generation"])
+
     def placed(self, obj: Object, host: str, reserved: Resources) -> Object:
         """Return the object with our finalizer and the record of where its machine will be."""
         metadata = obj["metadata"]
