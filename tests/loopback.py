@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from inspect import isawaitable
 
 import aiohttp
 from aiohttp import web
@@ -16,10 +17,13 @@ __all__ = ["Between", "answering", "connection_to", "until"]
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-async def until(claim: Callable[[], bool], seconds: float = 60) -> None:
+async def until(claim: Callable[[], bool | Awaitable[bool]], seconds: float = 60) -> None:
     """Wait until something is so; the deadline only ends a test that has failed already."""
     async with asyncio.timeout(seconds):
-        while not claim():
+        while True:
+            claimed = claim()
+            if await claimed if isawaitable(claimed) else claimed:
+                return
             await asyncio.sleep(0.01)
 
 

@@ -65,8 +65,6 @@ def operator() -> None:
               help="With commas; empty means all.")
 @click.option("--namespace", default="novacron-system", show_default=True,
               help="The operator's own: leases and certificates.")
-@click.option("--minimum-memory", default="512Mi", show_default=True,
-              help="The least memory a machine may ask for.")
 @click.option("--simulation-file", type=click.Path(dir_okay=False, path_type=Path),
               default="/var/lib/novacron/simulation.db", show_default=True,
               help="Where simulated hosts keep their machines.")

@@ -5,9 +5,11 @@ from collections.abc import Collection
 from typing import Any
 
 from novacron.app.registry import chosen
+from novacron.core.quantity import mib
 from novacron.crd import CustomResource
 from novacron.crd.manifest import manifest
 from novacron.families.novacron.kinds import Host
+from novacron.families.novacron.template_types import MINIMUM_MEMORY, at_least
 
 __all__ = ["crds", "kinds"]
 
@@ -25,6 +27,20 @@ def kinds(families: Collection[str]) -> tuple[Versions, ...]:
     return tuple(found.values())
 
 
-def crds(families: Collection[str]) -> list[dict[str, Any]]:
-    """Return the definitions of all kinds of these families."""
-    return [manifest(*versions) for versions in kinds(families)]
+def crds(families: Collection[str], minimum_memory: str = MINIMUM_MEMORY) -> list[dict[str, Any]]:
+    """Return the definitions of all kinds of these families.
+
+    Machines smaller than the minimum are refused; a smaller one suits tests with small guests.
+    """
+    if mib(minimum_memory) < 1:
+        raise ValueError(f"the least memory of a machine cannot be {minimum_memory}")
+    usual, wanted = at_least(MINIMUM_MEMORY).stanza(), at_least(minimum_memory).stanza()
+    return [_with(manifest(*versions), usual, wanted) for versions in kinds(families)]
+
+
+def _with(part: Any, usual: Any, wanted: Any) -> Any:  # noqa: ANN401 - any part of a manifest
+    if part == usual:
+        return wanted
+    if isinstance(part, dict):
+        return {name: _with(value, usual, wanted) for name, value in part.items()}
+    return [_with(value, usual, wanted) for value in part] if isinstance(part, list) else part

@@ -29,11 +29,11 @@ def manager() -> None:
         run_operator.main(prog_name="manager")
 
 
-def _crds(families: Collection[str]) -> list[dict[str, Any]]:
+def _crds(families: Collection[str], minimum_memory: str) -> list[dict[str, Any]]:
     from novacron.app.definitions import crds  # noqa: PLC0415 - heavy
 
     try:
-        return crds(families)
+        return crds(families, minimum_memory)
     except ValueError as error:
         raise Failure(str(error)) from error
 

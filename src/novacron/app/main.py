@@ -14,7 +14,6 @@ from novacron.app.operator import Operator
 from novacron.app.settings import Settings
 from novacron.app.simulation import simulation_driver
 from novacron.controllers.drivers import MakeDriver
-from novacron.core.quantity import mib
 from novacron.runtime.bind import BadBindAddress, CannotListen
 from novacron.runtime.client import Client
 from novacron.runtime.connection import NoCluster
@@ -35,7 +34,6 @@ def run(settings: Settings) -> int:
     """Run until a signal says stop; return the process's exit code."""
     configure_logs(settings.log_level, settings.log_format)
     try:
-        mib(settings.minimum_memory)
         client = Client.from_kubeconfig(settings.kubeconfig, settings.context)
         operator = Operator(settings, client, driver_makers(settings))
         return serve(operator)

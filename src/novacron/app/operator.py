@@ -65,7 +65,12 @@ class Operator:
             ownership.gained = controllers.gained
             ownership.drain = controllers.drain
             ownership.begun = controllers.begun
-            upkeep = webhook_upkeep(self.settings, families, self.client, lambda: ownership.leader)
+            upkeep = webhook_upkeep(
+                self.settings,
+                self.client,
+                lambda: ownership.leader,
+                controllers.ledger.machines_on,
+            )
             server = self._status_server(registry, controllers, upkeep)
             await server.start()
             try:

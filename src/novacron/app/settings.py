@@ -25,7 +25,6 @@ class Settings:
     context: str | None = None
     watch_namespaces: tuple[str, ...] = ()
     reconcile_interval: timedelta = timedelta(seconds=30)
-    minimum_memory: str = "512Mi"
     namespace: str = "novacron-system"
     simulation_file: Path = Path("/var/lib/novacron/simulation.db")
     stop_deadline: timedelta = timedelta(seconds=20)

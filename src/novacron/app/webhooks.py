@@ -1,12 +1,11 @@
 """The operator's webhooks: what they check, where they are reached, and their upkeep."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
-from novacron.app.registry import VIRTUAL_MACHINES, Family
+from novacron.app.registry import HOSTS
 from novacron.app.rights import CERTIFICATES, WEBHOOKS
 from novacron.app.settings import Settings
-from novacron.families.novacron.admission import VirtualMachineAdmission
 from novacron.runtime.admission import Webhooks
 from novacron.runtime.bind import Bind
 from novacron.runtime.certificates import CertificateSecret
@@ -27,13 +26,16 @@ SERVICE = "novacron-webhook"
 
 
 def webhook_upkeep(
-    settings: Settings, families: tuple[Family, ...], client: Client, leads: Callable[[], bool]
+    settings: Settings,
+    client: Client,
+    leads: Callable[[], bool],
+    machines_on: Callable[[str], Collection[str]],
 ) -> WebhookUpkeep | None:
-    """Return the webhooks of these families, ready to be started, or None when switched off."""
+    """Return the webhooks, ready to be started, or None when they are switched off."""
     bind = Bind.parse(settings.webhook_bind_addr, purpose="webhooks", flag="--webhook-bind-addr")
     if bind is None:
         return None
-    webhooks = _handlers(settings, families)
+    webhooks = _handlers(machines_on)
     return WebhookUpkeep(
         server=WebhookServer(webhooks, bind),
         secret=CertificateSecret(client, Key(settings.namespace, CERTIFICATES), _names(settings)),
@@ -42,25 +44,20 @@ def webhook_upkeep(
     )
 
 
-def _handlers(settings: Settings, families: tuple[Family, ...]) -> Webhooks:
+def _handlers(machines_on: Callable[[str], Collection[str]]) -> Webhooks:
     webhooks = Webhooks()
-    if any(family.name == "novacron" for family in families):
-        admission = VirtualMachineAdmission(settings.minimum_memory)
 
-        def check(obj: Object, old: Object | None, _: str) -> list[str]:
-            return admission.problems(obj, old)
+    def check(host: Object, _old: Object | None, _operation: str) -> list[str]:
+        name = host["metadata"]["name"]
+        if count := len(machines_on(name)):
+            are = "machine is" if count == 1 else "machines are"
+            return [f"host {name} cannot go: {count} {are} on it; move or delete them first"]
+        return []
 
-        # A call costs the API server as much as storing the object, so it asks about those
-        # alone that its own arithmetic finds small.
-        webhooks.validate(
-            VIRTUAL_MACHINES, check, conditions={"is-small": _smaller_than(settings.minimum_memory)}
-        )
+    # What a machine or a host may say is in its definition, where it costs least: merely having
+    # a webhook for machines, called or not, costs the API server as much again as storing one.
+    webhooks.validate(HOSTS, check, operations=("DELETE",))
     return webhooks
-
-
-def _smaller_than(memory: str) -> str:
-    asked = "object.spec.template.spec.resources.memory"
-    return f"quantity(string({asked})).isLessThan(quantity('{memory}'))"
 
 
 def _names(settings: Settings) -> tuple[str, ...]:

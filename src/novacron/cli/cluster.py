@@ -9,7 +9,7 @@ import click
 from novacron.cli.failure import Failure
 from novacron.cli.local import Adopted
 from novacron.cli.operator import OperatorProcess
-from novacron.cli.options import Format, families, output, target, yes
+from novacron.cli.options import Format, families, minimum_memory, output, target, yes
 from novacron.cli.target import Target
 from novacron.cli.wiring import wiring_of
 from novacron.localcluster.home import Home
@@ -34,6 +34,7 @@ __all__ = ["doctor", "down", "kubeconfig", "kubectl", "purge", "status", "up"]
     help="A directory with ready-made etcd, kube-apiserver, … and kubectl.",
 )
 @families
+@minimum_memory
 @yes
 @target
 @click.pass_context
@@ -43,6 +44,7 @@ def up(
     target: Target,
     kubernetes_bin: Path | None,
     families: Sequence[str],
+    minimum_memory: str,
     yes: bool,
 ) -> None:
     """Set up everything, or repair what is broken, and show a first virtual machine.
@@ -53,7 +55,7 @@ def up(
     from novacron.cli.up import Up  # noqa: PLC0415 - heavy
 
     home = Home.default()
-    call = Up(home, wiring_of(context), families, display(), kubernetes_bin, yes)
+    call = Up(home, wiring_of(context), families, display(), minimum_memory, kubernetes_bin, yes)
     with holding(home.lock, "novacron up"):
         if target.context:
             call.adopt(_existing(target.kubeconfig, target.context))

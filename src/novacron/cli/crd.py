@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from novacron.cli.failure import Failure
-from novacron.cli.options import Format, families, output, target
+from novacron.cli.options import Format, families, minimum_memory, output, target
 from novacron.cli.session import run
 from novacron.cli.target import Target
 from novacron.cli.wiring import wiring_of
@@ -35,11 +35,14 @@ def crd() -> None:
 
 @crd.command("print")
 @families
+@minimum_memory
 @output(default=Format.YAML)
 @click.pass_context
-def print_crds(context: click.Context, *, families: Sequence[str], output: Format) -> None:
+def print_crds(
+    context: click.Context, *, families: Sequence[str], minimum_memory: str, output: Format
+) -> None:
     """Print the custom resource definitions."""
-    manifests = wiring_of(context).crds(families)
+    manifests = wiring_of(context).crds(families, minimum_memory)
     if output is Format.JSON:
         from novacron.cli.output import show_value  # noqa: PLC0415
 
@@ -54,11 +57,14 @@ def print_crds(context: click.Context, *, families: Sequence[str], output: Forma
 
 @crd.command()
 @families
+@minimum_memory
 @target
 @click.pass_context
-def install(context: click.Context, *, target: Target, families: Sequence[str]) -> None:
+def install(
+    context: click.Context, *, target: Target, families: Sequence[str], minimum_memory: str
+) -> None:
     """Install the custom resource definitions, or bring them up to date."""
-    manifests = wiring_of(context).crds(families)
+    manifests = wiring_of(context).crds(families, minimum_memory)
     run(target, lambda client, _: install_crds(client, manifests))
     for manifest in manifests:
         click.echo(f"{manifest['metadata']['name']} installed")

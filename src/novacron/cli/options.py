@@ -13,6 +13,7 @@ from novacron.cli.target import Target
 __all__ = [
     "Format",
     "families",
+    "minimum_memory",
     "namespaced_target",
     "output",
     "split",
@@ -57,6 +58,13 @@ families = click.option(
     show_default=True,
     callback=lambda _context, _parameter, value: split(value),
     help="API families: novacron, all, or a list with commas.",
+)
+minimum_memory = click.option(
+    "--minimum-memory",
+    default="512Mi",
+    show_default=True,
+    envvar="NOVACRON_MINIMUM_MEMORY",
+    help="The least memory a machine may ask for; part of the installed kinds.",
 )
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing.")
 

@@ -43,6 +43,7 @@ class Up:
     wiring: Wiring
     families: Sequence[str]
     display: Display
+    minimum_memory: str
     kubernetes_bin: Path | None = None
     assume_yes: bool = False
 
@@ -91,7 +92,7 @@ class Up:
 
         async def apply() -> str:
             async with connected(target) as client:
-                await install_crds(client, self.wiring.crds(self.families))
+                await install_crds(client, self.wiring.crds(self.families, self.minimum_memory))
                 await apply_all(client, self.wiring.rbac(self.families))
                 return client.connection.server
 

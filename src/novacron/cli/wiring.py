@@ -6,16 +6,18 @@ from typing import Any
 
 import click
 
-__all__ = ["Manifests", "Wiring", "wiring_of"]
+__all__ = ["Definitions", "Manifests", "Wiring", "wiring_of"]
 
 Manifests = Callable[[Collection[str]], list[dict[str, Any]]]
+# The second argument is the least memory a machine may have.
+Definitions = Callable[[Collection[str], str], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
     """Manifests by API families, and the command that runs our operator."""
 
-    crds: Manifests
+    crds: Definitions
     rbac: Manifests
     operator: tuple[str, ...]
 

@@ -6,21 +6,29 @@ once, and tests can count or break requests in one place.
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
-import aiohttp
 import orjson
-from yarl import URL
 
 from novacron.runtime.connection import Connection, from_kubeconfig, from_pod
-from novacron.runtime.errors import ApiError, Overloaded, Unauthorized, Unreachable, error_for
+from novacron.runtime.errors import (
+    ApiError,
+    Overloaded,
+    Unauthorized,
+    Unreachable,
+    error_for,
+    error_from,
+)
+from novacron.runtime.http_lines import Lines
+from novacron.runtime.request import Request
 from novacron.runtime.resource import Object, Resource
-from novacron.runtime.session import NO_ANSWER, WATCH_PATIENCE, error_from, hang_up, open_session
+from novacron.runtime.transport import Transport
 
 __all__ = ["Client", "Fence", "Observer", "Page", "Request", "WatchEvent"]
 
@@ -42,23 +50,6 @@ class Observer(Protocol):
 
     def request_done(self, verb: str, code: int, seconds: float) -> None:
         """Count one request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One call of the API, in the words of its audit log."""
-
-    verb: str
-    method: str
-    path: str
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = None
-    content_type: str = "application/json"
-
-    @property
-    def writes(self) -> bool:
-        """Say whether it changes something."""
-        return self.method != "GET"
 
 
 class WatchEvent(NamedTuple):
@@ -87,7 +78,7 @@ class Client:
     attempts: int = 6
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     random: Random = field(default_factory=Random)
-    _session: aiohttp.ClientSession | None = None
+    _transport: Transport | None = None
 
     @classmethod
     def from_kubeconfig(cls, path: Path | None = None, context: str | None = None) -> "Client":
@@ -97,7 +88,7 @@ class Client:
         return cls(inside or from_kubeconfig(path, context))
 
     async def __aenter__(self) -> Self:
-        self._session = open_session(self.connection)
+        self._transport = Transport(self.connection)
         return self
 
     async def __aexit__(
@@ -106,8 +97,8 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._session:
-            await self._session.close()
+        if self._transport:
+            await self._transport.close()
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         """Return one object as it is now."""
@@ -225,28 +216,29 @@ class Client:
         }
         if selector:
             query["fieldSelector"] = selector
-        response = await self._begin(Request("watch", "GET", resource.path(namespace), query))
+        request = Request("watch", "GET", resource.path(namespace), query)
         try:
-            if response.status != 200:
-                raise error_from(response, await response.read())
-            async for line in response.content:
-                yield self._event(line)
+            lines = await self._begin(request)
+            with closing(lines):
+                async for line in lines:
+                    yield self._event(line)
         except Unauthorized:
             self.connection.credentials.forget()
             raise
-        except (*NO_ANSWER, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise self._unreachable(error) from error
-        finally:
-            hang_up(response)
 
-    async def _begin(self, request: Request) -> aiohttp.ClientResponse:
+    async def _begin(self, request: Request) -> Lines:
+        authorization = await self.connection.credentials.header()
         try:
-            response = await self._open(request, await self._headers(request), WATCH_PATIENCE)
-        except NO_ANSWER as error:
+            answer, lines = await self._way.follow(request, authorization)
+        except OSError:
             self._count(request.verb, 0, 0.0)
-            raise self._unreachable(error) from error
-        self._count(request.verb, response.status, 0.0)
-        return response
+            raise
+        self._count(request.verb, answer.status, 0.0)
+        if answer.status != 200:
+            raise error_from(answer.status, answer.body, answer.retry_after)
+        return lines
 
     @staticmethod
     def _event(line: bytes) -> WatchEvent:
@@ -296,51 +288,32 @@ class Client:
         return min(0.1 * 2.0**attempt, 5.0) * self.random.uniform(0.5, 1.0)
 
     async def _send_once(self, request: Request) -> bytes:
-        headers = await self._headers(request)
-        seconds = self.timeout_seconds
+        way = self._way
+        authorization = await self.connection.credentials.header()
+        seconds, permit = self.timeout_seconds, None
         if request.writes and self.fence is not None:
             # A write that outlives the lease could meet a new leader's: it may not last longer.
-            seconds = min(seconds, self.fence.seconds_left())
+            permit = self.fence.seconds_left
+            seconds = min(seconds, permit())
         loop = asyncio.get_running_loop()
         started = loop.time()
         code = 0
         try:
-            # Not aiohttp's own total: that one is rounded up to whole seconds, and 0 is no limit.
-            async with asyncio.timeout(seconds), await self._open(request, headers) as response:
-                body = await response.read()
-                code = response.status
-                if code >= 300:
-                    raise error_from(response, body)
-                return body
-        except NO_ANSWER as error:
+            answer = await way.ask(request, authorization, started + seconds, permit)
+            code = answer.status
+        except OSError as error:
             raise self._unreachable(error) from error
         finally:
             self._count(request.verb, code, loop.time() - started)
+        if code >= 300:
+            raise error_from(code, answer.body, answer.retry_after)
+        return answer.body
 
-    async def _headers(self, request: Request) -> dict[str, str]:
-        headers = {} if request.body is None else {"Content-Type": request.content_type}
-        if header := await self.connection.credentials.header():
-            headers["Authorization"] = header
-        return headers
-
-    async def _open(
-        self,
-        request: Request,
-        headers: dict[str, str],
-        patience: aiohttp.ClientTimeout | None = None,
-    ) -> aiohttp.ClientResponse:
-        if self._session is None:
+    @property
+    def _way(self) -> Transport:
+        if self._transport is None:
             raise RuntimeError("the client is used before it was entered")
-        return await self._session.request(
-            request.method,
-            URL(self.connection.server + request.path, encoded=True),
-            params=request.query or None,
-            data=request.body,
-            headers=headers,
-            allow_redirects=False,
-            timeout=patience or self._session.timeout,
-            server_hostname=self.connection.server_name,
-        )
+        return self._transport
 
     def _unreachable(self, error: BaseException) -> Unreachable:
         what = str(error) or type(error).__name__

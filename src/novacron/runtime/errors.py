@@ -12,6 +12,8 @@ LeaseLost              this process may not write any more
 
 from typing import Any
 
+import orjson
+
 __all__ = [
     "AlreadyExists",
     "ApiError",
@@ -25,7 +27,10 @@ __all__ = [
     "Unauthorized",
     "Unreachable",
     "error_for",
+    "error_from",
 ]
+
+LONGEST_MESSAGE = 500
 
 
 class ApiError(Exception):
@@ -103,3 +108,17 @@ def error_for(code: int, status: dict[str, Any], retry_after: float | None = Non
     elif reason in ("Expired", "Gone"):
         kind = Gone
     return kind(message, code=code, reason=reason, retry_after=retry_after)
+
+
+def error_from(code: int, body: bytes, retry_after: float | None) -> ApiError:
+    """Return the error that an answer other than success stands for."""
+    return error_for(code, _status(body), retry_after)
+
+
+def _status(body: bytes) -> dict[str, Any]:
+    # Something in between answers in its own words, and may call any of them JSON.
+    try:
+        status = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {"message": body[:LONGEST_MESSAGE].decode(errors="replace").strip()}
+    return status if isinstance(status, dict) else {}

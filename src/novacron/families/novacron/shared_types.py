@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from novacron.crd import Model, Quantity, Rule
+from novacron.crd import Model, Rule
 
-__all__ = ["Amounts", "Condition", "ConditionStatus", "Labels", "Name", "Text"]
+__all__ = ["Amount", "Amounts", "Condition", "ConditionStatus", "Labels", "Name", "Text"]
 
 ConditionStatus = Literal["True", "False", "Unknown"]
 
@@ -47,12 +47,17 @@ class Condition(Model):
     """The metadata.generation that this was found out for."""
 
 
+Amount = Annotated[str, Field(max_length=32)]
+"""A quantity in a status, always text and not checked: we wrote it, and checking int-or-string
+and pattern of every amount costs the API server a third of a status write."""
+
+
 class Amounts(Model):
     """An amount of each resource."""
 
     cpu: Annotated[int, Field(ge=0)] = 0
     """Virtual CPUs."""
-    memory: Quantity = "0"
+    memory: Amount = "0"
     """Memory."""
-    disk: Quantity = "0"
+    disk: Amount = "0"
     """Disk space."""

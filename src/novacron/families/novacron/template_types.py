@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 MAX_CPUS = 1024
+MINIMUM_MEMORY = "512Mi"
 MAX_NETWORKS = 32
 MAX_VOLUMES = 64
 
@@ -43,13 +44,21 @@ _SOURCE = (
 _MAC = "^[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){5}$"
 
 
+def at_least(memory: str) -> Rule:
+    """Return the rule that a machine has so much memory; which is a setting of installation."""
+    return Rule(
+        f"!isQuantity(string(self)) || !quantity(string(self)).isLessThan(quantity('{memory}'))",
+        f"must be at least {memory}",
+    )
+
+
 class MachineResources(Model):
     """How much of a host the machine takes."""
 
     cpu: Annotated[int, Field(ge=1, le=MAX_CPUS)]
     """Virtual CPUs, a whole number."""
-    memory: PositiveQuantity
-    """Memory; the operator asks for at least 512Mi unless it is set to allow less."""
+    memory: Annotated[PositiveQuantity, at_least(MINIMUM_MEMORY)]
+    """Memory; at least 512Mi, or what the definitions were installed with."""
     disk: PositiveQuantity = "10Gi"
     """Size of the first disk; it may grow and never shrink."""
 

@@ -62,8 +62,8 @@ class VirtualMachineKind:
         if host is None:
             return None
         # A machine that is to shrink holds what it still has until it has shrunk.
-        available = _available((obj.get("status") or {}).get("resources"))
-        return Holding(obj["metadata"]["uid"], host, (reserved or Resources()).covering(available))
+        available = _available((obj.get("status") or {}).get("resources")) or Resources()
+        return Holding(obj["metadata"]["uid"], host, available.covering(reserved or Resources()))
 
     def is_settled(self, obj: Object) -> bool:
         """Say whether its status was written for the spec it has now."""
@@ -103,7 +103,11 @@ class VirtualMachineKind:
         if report.phase is not None:
             status["phase"] = report.phase.value
         status["nodeName"] = report.host
-        status["reservation"] = _written_amounts(report.reserved)
+        # What a machine has is reserved for it; only a difference needs to be said.
+        has = report.seen.resources if report.seen else None
+        status["reservation"] = _written_amounts(
+            None if report.reserved == has else report.reserved
+        )
         status["refusedHosts"] = sorted(report.refused_hosts) or None
         status["conditions"] = _written_conditions(report.conditions)
         status["observedGeneration"] = machine.generation
@@ -194,7 +198,7 @@ def _placement(obj: Object) -> tuple[str | None, Resources | None]:
     """
     status = obj.get("status") or {}
     if host := status.get("nodeName"):
-        return host, _amounts(status.get("reservation"))
+        return host, _amounts(status.get("reservation")) or _available(status.get("resources"))
     metadata = obj["metadata"]
     text = (metadata.get("annotations") or {}).get(PLACEMENT)
     if not text:
@@ -255,9 +259,12 @@ def _amounts(written: Mapping[str, Any] | None) -> Resources | None:
     return Resources(written["cpu"], mib(written["memory"]), mib(written["disk"]))
 
 
-def _available(written: Mapping[str, Any] | None) -> Resources:
+def _available(written: Mapping[str, Any] | None) -> Resources | None:
+    """Return what the machine had when it was last looked at."""
+    if not written:
+        return None
     cpu, memory, disk = (
-        ((written or {}).get(name) or {}).get("available", 0) for name in ("cpu", "memory", "disk")
+        (written.get(name) or {}).get("available", 0) for name in ("cpu", "memory", "disk")
     )
     return Resources(int(cpu), mib(memory), mib(disk))
 

@@ -15,11 +15,10 @@ from novacron.crd import (
     ListMap,
     ListSet,
     Model,
-    Quantity,
     Rule,
     kind,
 )
-from novacron.families.novacron.shared_types import Amounts, Condition
+from novacron.families.novacron.shared_types import Amount, Amounts, Condition
 from novacron.families.novacron.template_types import MachineTemplate
 
 __all__ = [
@@ -170,9 +169,9 @@ class VirtualMachineSpec(Model):
 class ResourceUsage(Model):
     """How much of one resource is used."""
 
-    used: Quantity | None = None
+    used: Amount | None = None
     """What the guest uses."""
-    available: Quantity | None = None
+    available: Amount | None = None
     """What the machine has."""
 
 
@@ -205,7 +204,7 @@ class SnapshotStatus(Model):
     """Its name."""
     created_at: datetime | None = None
     """When it was taken."""
-    size: Quantity | None = None
+    size: Amount | None = None
     """How much room it takes."""
 
 
@@ -223,7 +222,7 @@ class VirtualMachineStatus(Model):
     resources: UsageStatus | None = None
     """How much it has and uses."""
     reservation: Amounts | None = None
-    """What is set aside for it on its host."""
+    """What is set aside for it on its host, where that is not what it has."""
     refused_hosts: Annotated[list[str], ListSet()] = []
     """Hosts that turned it away since it was last placed; others are tried first."""
     conditions: Annotated[list[Condition], ListMap("type")] = []
