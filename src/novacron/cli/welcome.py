@@ -10,7 +10,7 @@ import novacron
 from novacron.cli.failure import Failure
 from novacron.cli.follow import follow, in_phase
 from novacron.cli.host import host_body
-from novacron.cli.kinds import HOSTS, MACHINES
+from novacron.cli.kinds import HOSTS, MACHINES, condition
 from novacron.localcluster.files import write_private
 from novacron.localcluster.progress import Progress
 from novacron.runtime.resource import Object, Resource
@@ -32,6 +32,15 @@ async def welcome(client: "Client", marker: Path, progress: Progress) -> list[Ob
     """Make host and machine unless that was done before; return all machines when it runs."""
     if not _given(marker):
         await _create(client, HOSTS, host_body(FIRST_HOST, "simulation", CAPACITY))
+        await follow(
+            client,
+            HOSTS,
+            FIRST_HOST,
+            None,
+            lambda host: host is not None and condition(host, "Ready").get("status") == "True",
+            seconds=RUNNING_WITHIN_SECONDS,
+            tell=lambda _: None,
+        )
         await _create(client, MACHINES, first_machine())
         write_private(marker, "given\n")
     first = await client.list(MACHINES, NAMESPACE, selector=f"metadata.name={FIRST_MACHINE}")

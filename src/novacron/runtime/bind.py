@@ -8,7 +8,7 @@ import ssl
 from dataclasses import dataclass
 from typing import Self
 
-from aiohttp import web
+from novacron.runtime.http_server import HttpServer
 
 __all__ = ["BadBindAddress", "Bind", "CannotListen", "PortTaken"]
 
@@ -51,18 +51,12 @@ class Bind:
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
-    async def listen(self, runner: web.BaseRunner, tls: ssl.SSLContext | None = None) -> int:
-        """Start a runner on this address and return its port."""
-        await runner.setup()
-        site = web.TCPSite(
-            runner, self.host or None, self.port, ssl_context=tls, reuse_address=True
-        )
+    async def listen(self, server: HttpServer, tls: ssl.SSLContext | None = None) -> int:
+        """Let a server listen on this address and return its port."""
         try:
-            await site.start()
+            return await server.listen(self.host or None, self.port, tls)
         except OSError as error:
-            await runner.cleanup()
             raise self._failure(error) from error
-        return site.port
 
     def _failure(self, error: OSError) -> CannotListen:
         intent = f"cannot listen on {self} for {self.purpose}"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import uvloop
-from aiohttp import web
 
 from novacron.runtime.bind import BadBindAddress, Bind, CannotListen, PortTaken
+from novacron.runtime.http_server import Ask, HttpServer, Reply
 
 FLAG = "--metrics-bind-addr"
 
@@ -48,14 +48,14 @@ def test_other_texts_are_refused_with_the_flag_and_the_right_form(text: str) -> 
 
 
 async def listen(bind: Bind) -> None:
-    async def nothing(request: web.BaseRequest) -> web.Response:
+    def nothing(ask: Ask) -> Reply:
         raise AssertionError("nobody asks")
 
-    runner = web.ServerRunner(web.Server(nothing))
+    server = HttpServer(nothing, largest_body=0, keep_alive_seconds=1)
     try:
-        await bind.listen(runner)
+        await bind.listen(server)
     finally:
-        await runner.cleanup()
+        await server.stop(1)
 
 
 LOOPS = pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
