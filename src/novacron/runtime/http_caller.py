@@ -6,6 +6,7 @@ A handler is a plain function: whatever needs waiting has no place here.
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import cache
 from http import HTTPStatus
 from typing import NamedTuple, Protocol, cast
 
@@ -178,11 +179,8 @@ class Caller(asyncio.Protocol):
 
     def _write(self, reply: Reply, *, keep: bool, with_body: bool = True) -> None:
         assert self._transport is not None
-        head = (
-            f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}\r\n"
-            f"Connection: {'keep-alive' if keep else 'close'}\r\n"
-            f"Content-Type: {reply.content_type}\r\nContent-Length: {len(reply.body)}\r\n\r\n"
-        ).encode()
+        begin = _head(reply.status, reply.content_type, "keep-alive" if keep else "close")
+        head = b"%sContent-Length: %d\r\n\r\n" % (begin, len(reply.body))
         self._transport.write(head + reply.body if with_body else head)
 
     def _refuse(self, reply: Reply) -> None:
@@ -217,3 +215,11 @@ class Caller(asyncio.Protocol):
             self.abort()
         else:
             self._timer = self._loop.call_later(left, self._too_quiet)
+
+
+@cache  # of few: statuses and types are those of our own handlers
+def _head(status: int, content_type: str, connection: str) -> bytes:
+    return (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n"
+        f"Connection: {connection}\r\nContent-Type: {content_type}\r\n"
+    ).encode()

@@ -1,6 +1,6 @@
 """One HTTP/1.1 connection of a client: one request at a time, its answer whole or line by line.
 
-Written by hand because requests are most of what an operator does, and this costs a third of
+Written by hand because requests are most of what an operator does, and this costs half of
 the CPU of a general client (docs/decisions). Knows nothing of what is asked.
 """
 

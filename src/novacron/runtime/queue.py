@@ -95,12 +95,6 @@ class Queue:
             self._order.append(key)
             self._wake()
 
-    def drop(self, key: Key) -> None:
-        """Forget all about a key, as when its object is gone."""
-        self.forget(key)
-        if timer := self._timers.pop(key, None):
-            timer.cancel()
-
     def close(self) -> None:
         """Cancel all timers."""
         for timer in self._timers.values():

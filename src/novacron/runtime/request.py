@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
 
+from novacron.runtime.errors import Unauthorized
+
 __all__ = ["Request"]
 
 
@@ -31,7 +33,7 @@ class Request:
         head = f"{self.method} {target} HTTP/1.1\r\n{headers}"
         if authorization is not None:
             if not authorization.isprintable():  # a line end would begin a header of its own
-                raise ValueError("the credentials hold a character that no header may have")
+                raise Unauthorized("the credentials hold a character that no header may have")
             head += f"Authorization: {authorization}\r\n"
         if self.body is None:
             return (head + "Content-Length: 0\r\n\r\n" if self.writes else head + "\r\n").encode()

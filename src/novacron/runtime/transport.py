@@ -82,7 +82,7 @@ class Transport:
     async def close(self) -> None:
         """End all connections, whatever is under way on them."""
         self._all_closed = asyncio.get_running_loop().create_future()
-        for connection in self._open:
+        for connection in tuple(self._open):
             connection.abort()
         if self._open:
             await self._all_closed

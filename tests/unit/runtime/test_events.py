@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from novacron.runtime.errors import Forbidden, LeaseLost, NotFound
-from novacron.runtime.events import Events
+from novacron.runtime.events import BURST, LONGEST_BACKLOG, PER_SECOND, Events
 from novacron.runtime.resource import EVENTS, Object, Resource
 
 pytestmark = pytest.mark.looptime
@@ -157,9 +157,9 @@ async def test_past_a_burst_events_trickle() -> None:
         events.normal(widget(str(number)), "Created", "x")
     async with running(events):
         await asyncio.sleep(0.01)
-        assert len(posts.created) == 50
+        assert len(posts.created) == BURST
         await asyncio.sleep(10)
-        assert 145 <= len(posts.created) <= 155
+        assert len(posts.created) - BURST == pytest.approx(10 * PER_SECOND, abs=5)
     await events.flush()
     assert len(posts.created) == 1000
 
@@ -169,21 +169,21 @@ async def test_single_events_over_time_use_one_allowance_each() -> None:
     posts = Posts()
     events = events_to(posts)
     async with running(events):
-        for number in range(50):
+        for number in range(BURST):
             events.normal(widget(str(number)), "Created", "x")
             await asyncio.sleep(0.0001)
-        assert len(posts.created) == 50
+        assert len(posts.created) == BURST
 
 
 async def test_the_backlog_has_an_end() -> None:
-    """Memory is worth more than the five thousand first event."""
+    """Memory is worth more than one event too many."""
     events = events_to(Posts())
-    for number in range(6000):
+    for number in range(LONGEST_BACKLOG + 1000):
         events.normal(widget(str(number)), "Created", "x")
     posts = Posts()
     events.client = posts  # type: ignore[assignment]
     await events.flush()
-    assert len(posts.created) == 5000
+    assert len(posts.created) == LONGEST_BACKLOG
 
 
 @pytest.mark.parametrize("name", ["n" * 253, "n" * 235 + "-x" + "y" * 16, "n" * 235 + ".x"])

@@ -145,17 +145,6 @@ async def test_a_first_pause_of_its_own_doubles_too() -> None:
     assert pauses[-1] >= timedelta(milliseconds=20) * 2**7 * 0.75
 
 
-async def test_a_dropped_key_does_not_come_back_by_itself() -> None:
-    """The timers of a deleted object are cancelled and its failures forgotten."""
-    queue = Queue(shortest=SECOND)
-    queue.add_failed(A)
-    queue.add_failed(A)
-    queue.drop(A)
-    await asyncio.sleep(60)
-    assert await nothing_to_take(queue)
-    assert queue.add_failed(A) <= 1.25 * SECOND
-
-
 async def test_a_closed_queue_has_no_timers() -> None:
     """A stopped process has nothing that wakes up later."""
     queue = Queue()
