@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ Object = dict[str, Any]
 
 __all__ = ["Api", "Refused"]
 
+IDLE_SECONDS = 5.0
 VERSION = "/apis/novacron.io/v1alpha1"
 
 
@@ -31,6 +33,7 @@ class Api:
     kubeconfig: Path
     _connection: Connection = field(init=False)
     _http: http.client.HTTPSConnection = field(init=False)
+    _used: float = 0.0
 
     def __post_init__(self) -> None:
         self._connection = from_kubeconfig(self.kubeconfig)
@@ -45,6 +48,8 @@ class Api:
 
     def call(self, method: str, path: str, body: Any = None, *, merge: bool = False) -> Object:
         """Send one request; raise Refused when the answer is no."""
+        if time.monotonic() - self._used > IDLE_SECONDS:
+            self._http.close()  # the server may have closed it too; a write could not tell
         kind = "application/merge-patch+json" if merge else "application/json"
         data = None if body is None else json.dumps(body)
         try:
@@ -54,6 +59,7 @@ class Api:
             self._http.close()  # the next call connects anew
             raise
         text = answer.read()
+        self._used = time.monotonic()
         if answer.status >= 400:
             raise Refused(answer.status, json.loads(text).get("message", ""))
         parsed: Object = json.loads(text)
