@@ -243,10 +243,13 @@ class Client:
     @staticmethod
     def _event(line: bytes) -> WatchEvent:
         event = orjson.loads(line)
-        if event["type"] == "ERROR":
-            status = event["object"]
-            raise error_for(status.get("code") or 500, status)
-        return WatchEvent(event["type"], event["object"])
+        try:
+            kind, obj = event["type"], event["object"]
+        except (KeyError, TypeError) as error:
+            raise ValueError("a line of the watch is no event") from error
+        if kind == "ERROR":
+            raise error_for(obj.get("code") or 500, obj)
+        return WatchEvent(kind, obj)
 
     async def _object(self, request: Request) -> Object:
         body = await self.send(request)

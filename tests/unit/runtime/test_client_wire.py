@@ -262,6 +262,15 @@ async def test_a_watch_in_any_pieces_is_the_same_watch(cuts: list[int]) -> None:
         assert wire.connections == 1
 
 
+@pytest.mark.parametrize("line", [b'{"no": "event"}', b"[]", b"not JSON"])
+async def test_a_watch_that_says_something_else_is_begun_again(line: bytes) -> None:
+    """Whatever stands between us and the server may speak; it must not end a cache for good."""
+    async with talking(says(chunked(line + b"\n"))) as (client, _):
+        with pytest.raises(Unreachable):
+            async for _ in client.watch(WIDGETS, since="1", seconds=5):
+                pass
+
+
 async def test_a_reader_that_is_slow_makes_the_server_wait() -> None:
     """Otherwise a burst of changes would pile up in our memory."""
     sent: list[int] = []
