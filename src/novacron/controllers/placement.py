@@ -5,6 +5,7 @@ made, so no two machines are ever promised the same room. It is recorded in the 
 with our finalizer, before anything is made; the machine's own controller acts on the record.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -45,14 +46,21 @@ class Placer:
     queue: Queue
     locate: Callable[[str], Awaitable[str | None]]
     _waiting: set[Key] = field(default_factory=set)
+    _retry: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
         self.ledger.on_room(self.retry_waiting)
 
     def retry_waiting(self) -> None:
-        """Have those that found no room looked at again."""
+        """Have those that found no room looked at again, soon and all at once."""
+        if self._waiting and self._retry is None:
+            loop = asyncio.get_running_loop()
+            self._retry = loop.call_later(PATIENCE.total_seconds(), self._retry_now)
+
+    def _retry_now(self) -> None:
+        self._retry = None
         for key in self._waiting:
-            self.queue.add_after(key, PATIENCE)
+            self.queue.add(key)
 
     def concerns(self, obj: Object) -> bool:
         """Say whether an object is not placed, or asks for something it did not ask for before."""
