@@ -5,6 +5,7 @@ to the JSON schema that pydantic writes; it checks nothing when a value is parse
 API server has done so by then.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ Reason = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class _Marker:
+class _Marker(ABC):
     """Lets the schema be written and then adds to it; a reference keeps the addition beside it."""
 
     def __get_pydantic_json_schema__(self, core: Any, handler: GetJsonSchemaHandler) -> Schema:  # noqa: ANN401  # pydantic's own words
@@ -31,9 +32,9 @@ class _Marker:
         self.add_to(written)
         return written
 
+    @abstractmethod
     def add_to(self, schema: Schema) -> None:
         """Say in the schema what this marker means."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
