@@ -25,7 +25,6 @@ class Happening:
 
     reason: str
     message: str
-    trouble: bool = False
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """A local copy of one resource, kept current by reflectors and by our own writes.
 
-Objects are kept as compact JSON without managedFields and parsed when read: a tenth of the
+Objects are kept as compact JSON without managedFields and parsed when read: a sixth of the
 memory of dictionaries, and a reconcile reads one object. Resource versions are compared as
 numbers, so whichever of a write's answer and its watch event comes second changes nothing.
 """

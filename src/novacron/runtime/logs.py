@@ -9,8 +9,6 @@ from novacron.runtime.controller import RECONCILE
 
 __all__ = ["configure_logs"]
 
-LEVELS = ("debug", "info", "warning", "error")
-
 
 class JsonLines(logging.Formatter):
     """One JSON object a line; ``extra={"fields": {...}}`` adds fields of the caller's."""

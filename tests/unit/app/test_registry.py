@@ -28,7 +28,7 @@ def test_an_unknown_family_is_answered_with_those_there_are() -> None:
 
 
 def test_the_operator_loads_neither_types_nor_the_command_line() -> None:
-    """They would cost a third of its memory and are never used."""
+    """They would cost memory for as long as it runs and are never used."""
     heavy = ("aiohttp", "pydantic", "typer", "rich", "cryptography", "yaml")
     code = f"import sys, novacron.app.main;print([name for name in {heavy} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -48,8 +48,7 @@ class Condition(Model):
 
 
 Amount = Annotated[str, Field(max_length=32)]
-"""A quantity in a status, always text and not checked: we wrote it, and checking int-or-string
-and pattern of every amount costs the API server a third of a status write."""
+"""A quantity in a status: always text, and not checked, because only we write it."""
 
 
 class Amounts(Model):

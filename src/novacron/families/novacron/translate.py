@@ -2,7 +2,7 @@
 
 Reads objects as the API server stores them. Their shape was checked and their defaults filled in
 by the schema that is generated from the types, so parsing them into the types once more would
-only cost: 0.1 ms for each look, and 14 MiB. What is not as the schema says is Rejected.
+only cost, time for each look and 10 MiB. What is not as the schema says is Rejected.
 """
 
 import json
