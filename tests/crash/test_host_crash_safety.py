@@ -116,9 +116,7 @@ class Stage:
         operator.start(wait=False)
         assert operator.process is not None
         if point is None:
-            eventually(
-                lambda: self.scenario.settled(self.api.host(name)), lambda: operator.log
-            )
+            eventually(lambda: self.scenario.settled(self.api.host(name)), lambda: operator.log)
             assert operator.stop() == 0, operator.log
         else:
             died = operator.process.wait(60)
@@ -174,7 +172,7 @@ def comparable(obj: Object | None) -> Object | None:
     """Return a host without what differs from one to the next and from time to time."""
     if obj is None:
         return None
-    status = obj["status"]
+    status = {name: value for name, value in obj["status"].items() if name != "lastSeen"}
     for entry in status["conditions"]:
         del entry["lastProbeTime"], entry["lastTransitionTime"]
         entry["message"] = entry["message"].replace(obj["metadata"]["name"], "NAME")

@@ -71,6 +71,7 @@ class Controllers:
         self.inventory = InventoryWatch(
             self.drivers, self.ledger, self._wake, self.settings.reconcile_interval
         )
+        self.drivers.news = self.inventory.heard
         self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
         # Hosts before machines, so that drivers are there when machines are first looked at.
         self._add_hosts()
@@ -158,7 +159,12 @@ class Controllers:
         self._placers.append(self._placer(kind, cache))
         writer = Writer(self.client, cache, resource.plural)
         fence = self.client.fence
-        reconciler = MachineReconciler(self.drivers, fence.seconds_left if fence else always)
+        reconciler = MachineReconciler(
+            self.drivers,
+            fence.seconds_left if fence else always,
+            self.now,
+            self.settings.shutdown_grace,
+        )
         machines = MachineController(
             kind, writer, reconciler, self.events, self.now, self.inventory.locate
         )

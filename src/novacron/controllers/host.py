@@ -35,6 +35,7 @@ class HostController:
     now: Callable[[], datetime]
     queue: Queue
     _leaving: set[Key] = field(default_factory=set)
+    _seen_at: dict[str, datetime] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ledger.on_room(self.retry_leaving)
@@ -71,6 +72,8 @@ class HostController:
             claim = Condition("Ready", "False", "NoDriver", f"driver {host.driver} cannot be used")
         else:
             facts, claim = await _ask(driver, host.name)
+            if facts is not None:
+                self._seen_at[host.name] = self.now()
         await self._write(obj, host, facts, claim)
         return self.interval if facts else min(TROUBLE_AGAIN, self.interval)
 
@@ -79,10 +82,10 @@ class HostController:
     ) -> None:
         report = HostReport(
             conditions=merge_conditions(host.conditions, {"Ready": claim}, self.now()),
-            capacity=facts.capacity if facts else None,
+            facts=facts,
             allocatable=host.overcommit.of(facts.capacity) if facts else None,
             machines=len(self.ledger.machines_on(host.name)),
-            version=facts.version if facts else "",
+            seen_at=self._seen_at.get(host.name),
         )
         before = next((old.status for old in host.conditions if old.type == "Ready"), None)
         if await self.writer.status(obj, self.kind.status(obj, report)) and before != claim.status:

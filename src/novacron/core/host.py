@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from novacron.core.conditions import Condition
 from novacron.core.machine import Resources
 
-__all__ = ["DeclaredHost", "Host", "HostFacts", "HostReport", "Overcommit", "Taint"]
+__all__ = ["DeclaredHost", "Host", "HostFacts", "HostReport", "Overcommit", "StorageFacts", "Taint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,28 @@ class Overcommit:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageFacts:
+    """One place for disks."""
+
+    name: str
+    capacity_mib: int
+    available_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a driver says of a host it reaches."""
+    """What a driver says of a host it reaches; what it cannot tell is empty."""
 
     name: str
     capacity: Resources
     version: str = ""
+    cpu_model: str = ""
+    cpu_features: tuple[str, ...] = ()
+    machine_types: tuple[str, ...] = ()
+    accelerator: str = ""
+    storage: tuple[StorageFacts, ...] = ()
+    devices: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +77,8 @@ class DeclaredHost:
     name: str
     driver: str
     endpoint: str | None = None
+    credentials: str | None = None
+    node: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
@@ -90,10 +109,10 @@ class HostReport:
     """What one round found out about a host; None where it could not be asked."""
 
     conditions: tuple[Condition, ...]
-    capacity: Resources | None
+    facts: HostFacts | None
     allocatable: Resources | None
     machines: int | None
-    version: str = ""
+    seen_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

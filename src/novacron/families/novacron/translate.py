@@ -13,7 +13,7 @@ from typing import Any
 
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.errors import Rejected
-from novacron.core.host import DeclaredHost, HostReport, Overcommit, Taint
+from novacron.core.host import DeclaredHost, HostFacts, HostReport, Overcommit, Taint
 from novacron.core.machine import (
     Holding,
     Machine,
@@ -144,12 +144,15 @@ class HostKind:
         status: Object = dict(obj.get("status") or {})
         status["conditions"] = _written_conditions(report.conditions)
         status["observedGeneration"] = obj["metadata"]["generation"]
-        if report.capacity is not None:
-            status["capacity"] = _written_amounts(report.capacity)
+        if report.facts is not None:
             status["allocatable"] = _written_amounts(report.allocatable)
-            status["driverVersion"] = report.version or None
+            status |= _written_facts(report.facts)
         if report.machines is not None:
             status["machines"] = report.machines
+        # It alone is no reason to write: a quiet host would be written about all the time.
+        said = {name: value for name, value in status.items() if value is not None}
+        if report.seen_at is not None and said != (obj.get("status") or {}):
+            status["lastSeen"] = _written_time(report.seen_at)
         return status
 
 
@@ -179,6 +182,8 @@ def _machine(obj: Object) -> Machine:
         host_selector=template.get("nodeSelector") or {},
         nics=tuple(_nic(network) for network in template.get("networks") or ()),
         user_data=template.get("userData"),
+        checksum=template["image"].get("checksum"),
+        restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         unanswered=tuple(_unanswered(spec)),
         host=host,
@@ -219,6 +224,8 @@ def _host(obj: Object) -> DeclaredHost:
         name=metadata["name"],
         driver=spec["driver"],
         endpoint=spec.get("endpoint"),
+        credentials=(spec.get("credentialsSecret") or {}).get("name"),
+        node=(spec.get("nodeRef") or {}).get("name"),
         settings=spec.get(spec["driver"]) or {},
         labels=spec.get("labels") or {},
         taints=tuple(
@@ -240,8 +247,23 @@ def _wanted(resources: Object) -> Resources:
 
 
 def _nic(network: Object) -> Nic:
-    ipv4 = network.get("ipv4") or {}
-    return Nic(network["name"], ipv4.get("address"), ipv4.get("gateway"))
+    ipv4, ipv6, dns = (network.get(name) or {} for name in ("ipv4", "ipv6", "dns"))
+    return Nic(
+        network["name"],
+        ipv4.get("address"),
+        ipv4.get("gateway"),
+        ipv6.get("address"),
+        ipv6.get("gateway"),
+        network.get("mac"),
+        tuple(dns.get("servers") or ()),
+        tuple(dns.get("search") or ()),
+    )
+
+
+def _restart_allowed(strategy: Object) -> bool:
+    """Say whether a change may cost a restart; no machine may be away at once is a no."""
+    rolling = strategy.get("rollingUpdate") or {}
+    return str(rolling.get("maxUnavailable", 1)).rstrip("%") != "0"
 
 
 def _unanswered(spec: Object) -> Iterator[Unanswered]:
@@ -276,6 +298,24 @@ def _written_amounts(amount: Resources | None) -> Object | None:
         "cpu": amount.vcpus,
         "memory": format_mib(amount.memory_mib),
         "disk": format_mib(amount.disk_mib),
+    }
+
+
+def _written_facts(facts: HostFacts) -> Object:
+    cpu = {"model": facts.cpu_model or None, "features": list(facts.cpu_features)}
+    return {
+        "capacity": _written_amounts(facts.capacity),
+        "driverVersion": facts.version or None,
+        "versions": dict(facts.versions) or None,
+        "accelerator": facts.accelerator or None,
+        "cpu": cpu if facts.cpu_model else None,
+        "machineTypes": list(facts.machine_types) or None,
+        "storage": [
+            {"name": place.name, "capacity": format_mib(place.capacity_mib)}
+            for place in facts.storage
+        ]
+        or None,
+        "devices": list(facts.devices) or None,
     }
 
 
