@@ -6,6 +6,8 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import libvirt
+
 MOUNTS = {
     "run": "/run/libvirt",
     "lib": "/var/lib/libvirt",
@@ -63,8 +65,6 @@ class LibvirtDaemon:
         return self
 
     def _await(self) -> None:
-        import libvirt
-
         for _ in range(300):
             assert self.process is not None
             assert self.process.poll() is None, (self.directory / "out.log").read_text()

@@ -13,8 +13,8 @@ from pathlib import Path
 import libvirt
 
 from conformance.under_test import Bench, DriverUnderTest
+from guest_images import built_in
 from libvirt_daemon import LibvirtDaemon
-from novacron.app.libvirt import builtin_image
 from novacron.core.machine import Resources
 from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
 from novacron.drivers.libvirt.domain import domain_uuid, volume_prefix
@@ -68,7 +68,7 @@ async def bench(directory: Path) -> AsyncIterator[Bench]:
 
     def connect(uri: str) -> LibvirtDriver:
         host = LibvirtHost(HOST, uri, network="novacron")
-        opened.append(LibvirtDriver(host, partial(builtin_image, TINY)))
+        opened.append(LibvirtDriver(host, built_in))
         return opened[-1]
 
     connection = libvirt.open(daemon().uri)
@@ -103,5 +103,4 @@ def _clear(connection: libvirt.virConnect) -> None:
     connection.close()
 
 
-TINY = Path("/tmp/lv/images")
 UNDER_TEST = (DriverUnderTest("libvirt", bench, examples=2, slow=True),)
