@@ -1,9 +1,12 @@
 """A libvirt daemon of the tests' own, in namespaces of its own."""
 
+import atexit
 import subprocess
+import tempfile
 import time
 import uuid
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import libvirt
@@ -53,7 +56,7 @@ class LibvirtDaemon:
         binds = "; ".join(
             f"mount --bind {self.directory / name} {place}" for name, place in MOUNTS.items()
         )
-        daemon = f"exec libvirtd -f {self.directory}/etc/libvirtd.conf"
+        daemon = f"exec libvirtd -f {self.directory}/etc/libvirtd.conf -p {self.directory}/pid"
         script = f"mount --make-rprivate / && {binds}; {daemon}"
         with (self.directory / "out.log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -87,3 +90,13 @@ class LibvirtDaemon:
             subprocess.run(["kill", "-9", *pids], check=False)
         time.sleep(0.2)
         subprocess.run(["ip", "netns", "del", self.namespace], check=False)
+
+
+@cache
+def shared_daemon() -> LibvirtDaemon:
+    """One daemon for the whole run: its start is longer than most tests."""
+    directory = tempfile.TemporaryDirectory(prefix="novacron-libvirt-")
+    started = LibvirtDaemon(Path(directory.name)).start()
+    atexit.register(directory.cleanup)
+    atexit.register(started.stop)
+    return started

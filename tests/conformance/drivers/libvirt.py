@@ -1,35 +1,23 @@
 """The libvirt driver against a real libvirtd and real QEMU guests."""
 
 import asyncio
-import atexit
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import libvirt
 
 from conformance.under_test import Bench, DriverUnderTest
 from guest_images import built_in
-from libvirt_daemon import LibvirtDaemon
+from libvirt_daemon import shared_daemon
 from novacron.core.machine import Resources
 from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
 from novacron.drivers.libvirt.domain import domain_uuid, volume_prefix
 
 HOST = "kvm-a"
-
-
-@cache
-def daemon() -> LibvirtDaemon:
-    """One daemon for the whole run: its start is longer than most tests."""
-    directory = tempfile.TemporaryDirectory(prefix="novacron-libvirt-")
-    started = LibvirtDaemon(Path(directory.name)).start()
-    atexit.register(directory.cleanup)
-    atexit.register(started.stop)
-    return started
 
 
 @dataclass(frozen=True)
@@ -71,10 +59,10 @@ async def bench(directory: Path) -> AsyncIterator[Bench]:
         opened.append(LibvirtDriver(host, built_in))
         return opened[-1]
 
-    connection = libvirt.open(daemon().uri)
+    connection = libvirt.open(shared_daemon().uri)
     yield Bench(
         host=HOST,
-        connect=partial(connect, daemon().uri),
+        connect=partial(connect, shared_daemon().uri),
         connect_broken=partial(connect, f"qemu:///system?socket={directory}/no-such-socket"),
         disturb=Outsider(connection),
         pass_time=real_time,
