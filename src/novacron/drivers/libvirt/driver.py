@@ -4,14 +4,15 @@ What it knows of machines is in libvirt: a process killed at any instruction lea
 by which the next one finds the work and goes on. In memory is only what is under way right now.
 """
 
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 import libvirt
 
-from novacron.core.driver import Accepted, Capability, ConsoleStream, Display
+from novacron.core.driver import Accepted, Capability, ConsoleStream, Display, Said
 from novacron.core.errors import Busy, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
@@ -22,8 +23,9 @@ from novacron.drivers.libvirt.connection import Connection
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.facts import Machinery, facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
+from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
-from novacron.drivers.libvirt.pool import Pool, open_pool
+from novacron.drivers.libvirt.pool import open_pool
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
@@ -42,14 +44,6 @@ async def no_credentials() -> Mapping[str, bytes]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
-    """One connection and what was read once for it."""
-
-    connection: libvirt.virConnect
-    machinery: Machinery
-
-
 class LibvirtDriver:
     """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``Console``.
 
@@ -65,7 +59,7 @@ class LibvirtDriver:
     ) -> None:
         self._host = host
         self._connection = Connection(host, credentials, self._changed)
-        self._site: _Site | None = None
+        self._machinery: WeakKeyDictionary[libvirt.virConnect, Machinery] = WeakKeyDictionary()
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
@@ -179,15 +173,26 @@ class LibvirtDriver:
 
     async def console(self, ref: MachineRef) -> ConsoleStream:
         """Open the console of a running machine."""
-        return await self._work(lambda builder: console.opened(_present(builder, ref)))
 
-    async def console_log(self, ref: MachineRef) -> bytes:
-        """Return what the machine said on its console so far."""
-        return await self._work(lambda builder: console.log(builder.pool, ref.uid))
+        def open_console(link: Link) -> ConsoleStream:
+            domain = _present(self._builder(link.connection), ref)
+            return console.opened(domain, link, self._host.name)
+
+        return await self._connection.run_apart(open_console)
+
+    async def console_log(self, ref: MachineRef, since: int = 0) -> Said:
+        """Return what the machine said on its console so far, or the latter part of it."""
+        return await self._work(lambda builder: console.log(builder.pool, ref.uid, since))
 
     async def display(self, ref: MachineRef) -> Display:
         """Tell where the machine's screen is."""
-        return await self._work(lambda builder: console.display(_present(builder, ref)))
+        host = self._host
+        return await self._work(lambda builder: console.display(_present(builder, ref), host))
+
+    async def open_display(self, ref: MachineRef) -> socket.socket:
+        """Connect to the machine's screen."""
+        host = self._host
+        return await self._work(lambda builder: console.screen(_present(builder, ref), host))
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""
@@ -214,13 +219,10 @@ class LibvirtDriver:
         return await self._connection.run_long(lambda connection: work(self._builder(connection)))
 
     def _builder(self, connection: libvirt.virConnect) -> Builder:
-        site = self._site
-        if site is None or site.connection is not connection:
-            site = self._site = _Site(connection, Machinery(connection))
-        return Builder(self._host, site.machinery, self._pool(connection))
-
-    def _pool(self, connection: libvirt.virConnect) -> Pool:
-        return open_pool(connection, self._host)
+        machinery = self._machinery.get(connection)
+        if machinery is None:
+            machinery = self._machinery[connection] = Machinery(connection)
+        return Builder(self._host, machinery, open_pool(connection, self._host))
 
     async def _ask_to_stop(self, uid: str) -> bool:
         """Ask a guest to shut down; say whether it is off by now."""

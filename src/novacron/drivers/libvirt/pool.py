@@ -115,13 +115,18 @@ class Pool:
             self.remove(name)
             raise
 
-    def read(self, name: str) -> bytes:
-        """Return the bytes of a volume; nothing when there is none."""
+    def length(self, name: str) -> int:
+        """Return how many bytes a volume has; none when there is no such volume."""
+        volume = self.find(name)
+        return int(volume.info()[1]) if volume else 0
+
+    def read(self, name: str, start: int = 0) -> bytes:
+        """Return the bytes of a volume from there on; nothing when there is none."""
         volume = self.find(name)
         if volume is None:
             return b""
         stream = self.connection.newStream()
-        volume.download(stream, 0, 0)
+        volume.download(stream, start, 0)
         parts: list[bytes] = []
         try:
             while part := stream.recv(CHUNK):
