@@ -166,11 +166,11 @@ class Connection:
             self._idle.append(link)
 
     def _connect(self, credentials: Mapping[str, bytes]) -> Link:
-        with self._reach.uri(credentials) as uri:
+        with self._reach.way(credentials) as way:
             try:
-                return Link.open(uri)
+                return Link.open(way.uri)
             except libvirt.libvirtError as error:
-                why = self._reach.explained(sentence(error))
+                why = way.explained(sentence(error))
                 raise Unreachable(f"host {self._host.name} cannot be reached: {why}") from error
 
     def _silent(self) -> Unreachable:

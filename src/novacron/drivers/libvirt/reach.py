@@ -8,6 +8,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -26,10 +27,13 @@ SSH = (
     " -o ServerAliveInterval=5 -o ServerAliveCountMax=3"
 )
 TLS_PORT = 16514
+COMPLAINTS = "complaints"
+LONGEST = 2000
 WORDS = {
     r"Failed to verify peer's certificate": (
         "its certificate is not from the authority in ca.crt, or not for the name in its endpoint"
     ),
+    r"Unable to read TLS confirmation": "it does not accept tls.crt",
     r"Our own certificate .* failed validation": "tls.crt is not from the authority in ca.crt",
     r"certificate and the given key do not match": "tls.key does not belong to tls.crt",
     r"Unable to set x509 key": "tls.key is no private key",
@@ -41,9 +45,28 @@ WORDS = {
     r"Load key ": "ssh-privatekey is no private key",
     r"(\S+): Permission denied": r"it does not let \1 in with ssh-privatekey",
     r"ssh: not found": "there is no ssh on the machine that connects; install openssh-client",
-    r"(?:Cannot recv data|End of file while reading data): (.*): [^:]+$": r"\1",
     r"Cannot read (.*pki.*)": r"cannot read \1; name a Secret in credentialsSecret",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What libvirt is told, and where ssh says why it went wrong.
+
+    libvirt would pass that on too, but gives up where it is long, as it is when a key has changed.
+    """
+
+    uri: str
+    complaints: Path | None
+
+    def explained(self, said: str) -> str:
+        """Return what went wrong on the way, in words that tell what to mend."""
+        if self.complaints is not None:
+            said = self.complaints.read_text(errors="replace")[-LONGEST:].strip() or said
+        for pattern, words in WORDS.items():
+            if found := re.search(pattern, said):
+                return found.expand(words)
+        return _nameless(said)
 
 
 class Reach:
@@ -61,38 +84,33 @@ class Reach:
         return self._parts.hostname or "localhost", self._parts.port or TLS_PORT
 
     @contextmanager
-    def uri(self, credentials: Mapping[str, bytes]) -> Iterator[str]:
-        """Give the URI to open; what it refers to is gone afterwards. Blocks."""
+    def way(self, credentials: Mapping[str, bytes]) -> Iterator[Way]:
+        """Give the way to the host; the files it refers to are gone afterwards. Blocks."""
         query = dict(parse_qsl(self._parts.query))
         if any(name in query for name in UNCHECKED):
             raise Rejected(f"host {self._host}: the other side is always checked; drop no_verify")
         with ExitStack() as stack:
-            query |= self._more(stack, credentials)
-            encoded = urlencode(query, safe="/:", quote_via=percent)
-            yield urlunsplit(self._parts._replace(query=encoded))
+            more, complaints = self._more(stack, credentials)
+            encoded = urlencode(query | more, safe="/:", quote_via=percent)
+            yield Way(urlunsplit(self._parts._replace(query=encoded)), complaints)
 
-    def explained(self, said: str) -> str:
-        """Return what went wrong on the way, in words that tell what to mend."""
-        for pattern, words in WORDS.items():
-            if found := re.search(pattern, said):
-                return self._nameless(found.expand(words))
-        return self._nameless(said)
-
-    def _more(self, stack: ExitStack, credentials: Mapping[str, bytes]) -> dict[str, str]:
+    def _more(
+        self, stack: ExitStack, credentials: Mapping[str, bytes]
+    ) -> tuple[dict[str, str], Path | None]:
         """Return what the URI needs beside what its owner wrote."""
         transport = self._parts.scheme.partition("+")[2]
         if transport != "ssh" and not (transport == "tls" and credentials):
-            return {}
+            return {}, None
         try:
-            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="novacron-"))
+            made = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="novacron-")))
             if transport == "ssh":
-                return {"command": str(self._ssh(Path(made), credentials))}
-            self._write(Path(made), TLS_FILES, credentials)
+                return {"command": str(self._ssh(made, credentials))}, made / COMPLAINTS
+            self._write(made, TLS_FILES, credentials)
         except OSError as error:
             raise Unreachable(
                 f"host {self._host}: its credentials cannot be put into files: {error.strerror}"
             ) from error
-        return {"pkipath": made}
+        return {"pkipath": str(made)}, None
 
     def _ssh(self, directory: Path, credentials: Mapping[str, bytes]) -> Path:
         command = SSH
@@ -103,8 +121,10 @@ class Reach:
                 f" -o UserKnownHostsFile={quote(str(directory / SSH_FILES['known_hosts']))}"
                 f" -i {quote(str(directory / SSH_FILES['ssh-privatekey']))}"
             )
+        complaints = directory / COMPLAINTS
+        complaints.touch()
         script = directory / "ssh"
-        script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec {command} "$@" 2>{quote(str(complaints))}\n')
         script.chmod(0o700)
         return script
 
@@ -124,9 +144,9 @@ class Reach:
             # ssh takes no key whose last line does not end, and Secrets easily lose that end.
             path.write_bytes(credentials[key].rstrip() + b"\n")
 
-    @staticmethod
-    def _nameless(said: str) -> str:
-        """Speak of the keys of the Secret, not of files that are gone."""
-        for key, name in (TLS_FILES | SSH_FILES).items():
-            said = re.sub(rf"\"?[^\s'\"]*/novacron-[^\s/]+/{re.escape(name)}\"?", key, said)
-        return " ".join(said.split())
+
+def _nameless(said: str) -> str:
+    """Speak of the keys of the Secret, not of files that are gone."""
+    for key, name in (TLS_FILES | SSH_FILES).items():
+        said = re.sub(rf"\"?[^\s'\"]*/novacron-[^\s/]+/{re.escape(name)}\"?", key, said)
+    return " ".join(said.split())
