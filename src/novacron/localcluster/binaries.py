@@ -12,8 +12,8 @@ from pathlib import Path
 
 from novacron.localcluster.build import GOMOD, PROGRAMS, VERSION, build
 from novacron.localcluster.errors import BuildFailed
-from novacron.localcluster.lock import holding
-from novacron.localcluster.progress import Progress
+from novacron.workplace.lock import holding
+from novacron.workplace.progress import Progress
 
 __all__ = ["BIN_VARIABLE", "cached", "check", "complete", "locate"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from novacron.localcluster.diagnosis import diagnose
 from novacron.localcluster.errors import BuildFailed
 from novacron.localcluster.golang import find_go
-from novacron.localcluster.progress import Progress
+from novacron.workplace.progress import Progress
 
 __all__ = ["GOMOD", "PROGRAMS", "VERSION", "build"]
 

@@ -16,14 +16,14 @@ from novacron.localcluster.components import (
     command,
 )
 from novacron.localcluster.errors import LocalClusterError, PortTaken
-from novacron.localcluster.files import private_directory
 from novacron.localcluster.identity import Identity
 from novacron.localcluster.kubeconfig import write_kubeconfig
 from novacron.localcluster.layout import ADMIN, Layout
 from novacron.localcluster.pki import Authority
 from novacron.localcluster.ports import LOOPBACK, Ports
 from novacron.localcluster.processes import Processes, Program
-from novacron.localcluster.progress import Progress, Silent
+from novacron.workplace.files import private_directory
+from novacron.workplace.progress import Progress, Silent
 
 __all__ = ["ControlPlane", "Options"]
 

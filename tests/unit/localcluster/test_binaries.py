@@ -7,7 +7,7 @@ import pytest
 from novacron.localcluster.binaries import locate
 from novacron.localcluster.build import PROGRAMS
 from novacron.localcluster.errors import BuildFailed
-from novacron.localcluster.progress import Silent
+from novacron.workplace.progress import Silent
 
 
 def _programs(directory: Path, prints: str) -> Path:
