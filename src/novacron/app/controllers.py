@@ -6,8 +6,10 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from novacron.app.nodes import node_marks
 from novacron.app.registry import HOST_KIND, HOSTS, Family
 from novacron.app.settings import Settings
 from novacron.controllers.adapter import MachineController
@@ -145,6 +147,7 @@ class Controllers:
             self.settings.reconcile_interval,
             self.now,
             queue,
+            partial(node_marks, self.client),
         )
         self.drivers.follow(cache)
         self.ledger.follow_hosts(cache)

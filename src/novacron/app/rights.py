@@ -42,6 +42,8 @@ def _cluster_rules(families: Collection[str]) -> list[Manifest]:
     configurations = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
     return [
         *rules,
+        # app.nodes: the labels and taints of a Host's own node
+        _rule("", ["nodes"], ["get"]),
         # runtime.events: in the namespaces of the objects they are about
         _rule("", ["events"], ["create", "patch"]),
         # runtime.webhook_configuration: creation cannot be limited by name
@@ -64,7 +66,9 @@ def _local_rules() -> list[Manifest]:
         _rule("coordination.k8s.io", ["leases"], ["get", "list", "create", "update", "delete"]),
         # runtime.certificates: creation cannot be limited by name
         _rule("", ["secrets"], ["create"]),
-        _rule("", ["secrets"], ["get", "update", "patch"], [CERTIFICATES]),
+        _rule("", ["secrets"], ["update", "patch"], [CERTIFICATES]),
+        # app.libvirt: credentials of hosts, which users name as they like
+        _rule("", ["secrets"], ["get"]),
     ]
 
 

@@ -8,7 +8,16 @@ from typing import Any
 from novacron.core.conditions import Condition
 from novacron.core.machine import Resources
 
-__all__ = ["DeclaredHost", "Host", "HostFacts", "HostReport", "Overcommit", "StorageFacts", "Taint"]
+__all__ = [
+    "DeclaredHost",
+    "Host",
+    "HostFacts",
+    "HostReport",
+    "NodeMarks",
+    "Overcommit",
+    "StorageFacts",
+    "Taint",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,14 @@ class HostFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeMarks:
+    """What is known of a host by the node of the cluster that it also is."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DeclaredHost:
     """A host as its owner declared it, with what was last written about it.
 
@@ -88,6 +105,7 @@ class DeclaredHost:
     generation: int = 0
     conditions: tuple[Condition, ...] = ()
     allocatable: Resources | None = None
+    node_marks: NodeMarks = NodeMarks()
 
     def seen_by_scheduler(self) -> "Host":
         """Return it as the scheduler sees it: ready only once somebody reached it."""
@@ -96,8 +114,9 @@ class DeclaredHost:
         return Host(
             name=self.name,
             allocatable=self.allocatable or Resources(),
-            labels=self.labels,
-            taints=self.taints,
+            # What its owner said of it counts more than what its node is called.
+            labels={**self.node_marks.labels, **self.labels},
+            taints=(*self.taints, *self.node_marks.taints),
             unschedulable=self.unschedulable or self.deleting,
             ready=is_ready,
             why_not_ready="" if is_ready else (ready.message if ready else "not reached yet"),
@@ -113,6 +132,7 @@ class HostReport:
     allocatable: Resources | None
     machines: int | None
     seen_at: datetime | None = None
+    node_marks: NodeMarks | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import libvirt
 
-from novacron.core.errors import OutOfCapacity, Rejected
+from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.drivers.libvirt.domain import (
     Defined,
@@ -67,10 +67,10 @@ class Builder:
     def define(self, plan: MachinePlan) -> Domain:
         """Write the machine down, if it is not yet."""
         domain = find(self._connection, plan.ref.uid)
-        if domain is None:
+        if domain is None or not domain.configured.mark.shape:
             if self.host.network:
                 ensure_network(self._connection, self.host.network)
-            name = self._free_name(plan)
+            name = domain.configured.name if domain else self._free_name(plan)
             self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))
             domain = find(self._connection, plan.ref.uid)
         if domain is None:
@@ -80,8 +80,18 @@ class Builder:
             )
         return domain
 
-    def furnish(self, plan: MachinePlan, image: InStock) -> None:
-        """Give a machine that was written down its volumes."""
+    def has_root(self, uid: str) -> bool:
+        """Say whether a machine has its first disk, on which its guest's data may be."""
+        return self.pool.find(root_volume(uid)) is not None
+
+    def furnish(self, plan: MachinePlan) -> None:
+        """Give a machine that was written down all but its first disk."""
+        seed = seed_of(plan)
+        self.pool.fill(seed_volume(plan.ref.uid, seed), len(seed), [seed])
+        self.pool.fill(console_log(plan.ref.uid), 0, [])
+
+    def complete(self, plan: MachinePlan, image: InStock) -> None:
+        """Give a machine its first disk; one that is there has the guest's data and stays."""
         uid, size = plan.ref.uid, plan.resources
         if image.virtual_bytes > size.disk_mib * MIB:
             needs = -(-image.virtual_bytes // MIB)
@@ -89,16 +99,10 @@ class Builder:
                 f"image {plan.image} needs a disk of {needs}Mi, not {size.disk_mib}Mi",
                 reason="DiskTooSmall",
             )
-        seed = seed_of(plan)
-        self.pool.fill(seed_volume(uid, seed), len(seed), [seed])
-        if self.pool.find(console_log(uid)) is None:
-            self.pool.fill(console_log(uid), 0, [])
         base = self.pool.find(image.volume)
         if base is None:
-            raise OutOfCapacity(f"image {plan.image} went away from host {self.host.name}")
+            raise Busy(f"image {plan.image} went away from host {self.host.name}")
         self.pool.overlay(root_volume(uid), size.disk_mib, base, image.format)
-        # One that was there before has the guest's data, and perhaps another size.
-        self.pool.grow(root_volume(uid), size.disk_mib)
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
         """Give a machine what the plan says, and a running guest as much of it as it can take."""
@@ -108,6 +112,7 @@ class Builder:
                 f"a disk never shrinks: it has {domain.configured.mark.disk_mib}Mi",
                 reason="DiskCannotShrink",
             )
+        self.require_room(plan)
         self._grow_disk(uid, size.disk_mib, domain)
         seed = seed_of(plan)
         name = seed_volume(uid, seed)

@@ -86,8 +86,10 @@ class Building:
     async def _build(self, site: _Site) -> None:
         uid = site.plan.ref.uid
         try:
-            image = await self._image(site)
-            await self.work(lambda builder: builder.furnish(site.plan, image))
+            await self.work(lambda builder: builder.furnish(site.plan))
+            if not await self.work(lambda builder: builder.has_root(uid)):
+                image = await self._image(site)
+                await self.work(lambda builder: builder.complete(site.plan, image))
         except DriverError as error:
             self._failures[uid] = (site.plan, error)
             await self._clear(uid)
@@ -122,7 +124,9 @@ class Building:
 
     async def _clear(self, uid: str) -> None:
         def remove(builder: Builder) -> None:
-            builder.remove(uid, find(builder.pool.connection, uid))
+            # A first disk means that somebody else completed it, or that it has a guest's data.
+            if not builder.has_root(uid):
+                builder.remove(uid, find(builder.pool.connection, uid))
 
         try:
             await self.work(remove)

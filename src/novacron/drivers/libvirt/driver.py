@@ -129,8 +129,8 @@ class LibvirtDriver:
 
         def begin(builder: Builder) -> bool:
             builder.require_room(plan)
-            builder.define(plan)
-            return builder.pool.find(root_volume(plan.ref.uid)) is not None
+            domain = builder.define(plan)
+            return {root_volume(plan.ref.uid), domain.configured.seed} <= builder.pool.names()
 
         if not await self._work(begin):
             self._building.start(plan)
@@ -141,9 +141,7 @@ class LibvirtDriver:
         self._require_idle(plan.ref.uid)
 
         def change(builder: Builder) -> None:
-            domain = _present(builder, plan.ref)
-            builder.require_room(plan)
-            builder.change(plan, domain)
+            builder.change(plan, _present(builder, plan.ref))
 
         await self._work(change)
         return Accepted()

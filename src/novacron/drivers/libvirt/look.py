@@ -80,7 +80,7 @@ def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) 
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
     has = (running or configured).resources
-    complete = root_volume(uid) in volumes
+    complete = {root_volume(uid), configured.seed} <= volumes
     addresses = addresses_of(pool.connection, domain.handle, running) if running else ()
     awaited = running is not None and bool(running.macs) and not addresses
     return Observed(

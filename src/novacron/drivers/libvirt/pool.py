@@ -98,8 +98,10 @@ class Pool:
         self._create(volume)
 
     def fill(self, name: str, length: int, chunks: Iterable[bytes]) -> None:
-        """Make a volume with these bytes; one of this name is replaced."""
-        self.remove(name)
+        """Make a volume with these bytes, or write them over one of this name.
+
+        Two that fill one volume with the same bytes at once do each other no harm.
+        """
         self._create(_volume(name, length, "raw"))
         stream = self.connection.newStream()
         volume = self.pool.storageVolLookupByName(name)

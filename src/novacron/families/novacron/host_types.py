@@ -21,6 +21,7 @@ from novacron.families.novacron.shared_types import Amount, Amounts, Condition, 
 __all__ = [
     "Host",
     "HostCpu",
+    "HostNode",
     "HostOvercommit",
     "HostSpec",
     "HostStatus",
@@ -244,6 +245,15 @@ class HostStorage(Model):
     """How much it holds."""
 
 
+class HostNode(Model):
+    """How the host's node is marked."""
+
+    labels: dict[str, str] = {}
+    """Its labels."""
+    taints: Annotated[list[HostTaint], Atomic()] = []
+    """Its taints."""
+
+
 class HostStatus(Model):
     """What is known of the host."""
 
@@ -269,6 +279,8 @@ class HostStatus(Model):
     """Where it keeps disks."""
     devices: Annotated[list[str], Atomic()] = []
     """Hardware it can hand to machines."""
+    node: HostNode | None = None
+    """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None
     """When it last answered, as of the last change of this status."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
