@@ -3,18 +3,15 @@
 Only command lines; nothing here starts anything.
 """
 
-import os
-import shutil
 from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.hypervisor.kvm import DEVICE, open_to_group
 from novacron.localcluster.hypervisor.places import Places
+from novacron.workplace.programs import SEARCH, find_program
 
-__all__ = ["SEARCH", "environment", "program", "root_command"]
+__all__ = ["environment", "program", "root_command"]
 
-# Where Debian keeps what only root's PATH leads to; libvirt looks for its own helpers there too.
-SEARCH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/local/sbin", "/usr/sbin", "/sbin"))
 # The view lasts as long as a process is in it: nothing has to be unmounted, ever.
 ENTER = """\
 set -e
@@ -26,14 +23,14 @@ exec "$@"
 
 def program(name: str) -> str:
     """Return where a program is."""
-    found = shutil.which(name, path=SEARCH)
+    found = find_program(name)
     if found is None:
         raise LocalClusterError(f"{name} is not installed; `novacron doctor` says how to get it")
     return found
 
 
 def environment(places: Places, *, privileged: bool) -> dict[str, str]:
-    """Return the variables the daemon is started with."""
+    """Return the variables the daemon is started with; it looks for its helpers by PATH too."""
     return {"PATH": SEARCH, **({} if privileged else places.variables())}
 
 

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
-from novacron.localcluster.hypervisor.launch import SEARCH, program
+from novacron.localcluster.hypervisor.launch import program
+from novacron.workplace.programs import SEARCH
 
 __all__ = ["Virsh"]
 
