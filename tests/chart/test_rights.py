@@ -1,0 +1,154 @@
+"""The operator has the rights it uses and no others, and the tests run it under these."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import declared
+from api import Api, Refused
+from chart.audit import Audit, Right, rights_in
+from chart.conftest import Render
+from machines import condition, host, virtual_machine
+from novacron.app.definitions import crds
+from novacron.app.registry import FAMILIES
+from novacron.app.rights import CERTIFICATES, OPERATOR, rbac
+from novacron.localcluster.controlplane import ControlPlane
+from operators import RunningOperator, eventually
+from service_accounts import kubeconfig_of
+
+Object = dict[str, Any]
+
+OWN = "novacron-system"
+VMS = "machines"
+ALL_ON = [f"families.{name}=true" for name in FAMILIES]
+# Asked for only when an answer was lost on the way, which a test cannot order.
+RARE = {
+    Right("get", "coordination.k8s.io", "leases"),
+    Right("get", "novacron.io", "virtualmachines"),
+}
+
+
+def roles(manifests: list[Object]) -> dict[tuple[str, str, str], list[Object]]:
+    """Return the rules of every role by its kind, namespace and name."""
+    return {
+        (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]): each[
+            "rules"
+        ]
+        for each in manifests
+        if each["kind"] in ("Role", "ClusterRole")
+    }
+
+
+def test_the_chart_gives_exactly_the_rights_that_the_tests_run_operators_under(
+    render: Render,
+) -> None:
+    """Whatever the suite needs is in the chart's role, and what it does not need is not."""
+    assert roles(render(*ALL_ON, hooks=False)) == roles(rbac(["all"]))
+
+
+def test_machines_are_out_of_reach_in_namespaces_that_are_not_watched(render: Render) -> None:
+    """A team's operator has no business in another team's namespace."""
+    found = roles(render(f"watchNamespaces={{{VMS}}}", hooks=False))
+    everywhere = set(rights_in(found["ClusterRole", "", OPERATOR]))
+    assert {right.resource for right in everywhere} == {
+        "hosts",
+        "hosts/status",
+        "mutatingwebhookconfigurations",
+        "validatingwebhookconfigurations",
+    }
+    watched = set(rights_in(found["Role", VMS, f"{OPERATOR}-machines"]))
+    whole = {right for rules in roles(rbac(["novacron"])).values() for right in rights_in(rules)}
+    assert everywhere | watched | set(rights_in(found["Role", OWN, OPERATOR])) == whole
+
+
+@dataclass(slots=True)
+class Audited:
+    """A cluster that remembers what the operator asked of it."""
+
+    plane: ControlPlane
+    audit: Audit
+    api: Api
+    directory: Path
+
+    def operator(self, manifests: list[Object]) -> RunningOperator:
+        """Install what the chart renders to, and run an operator as its service account."""
+        text = yaml.safe_dump_all(manifests)
+        self.plane.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=text)
+        return RunningOperator(
+            self.plane,
+            self.directory,
+            [VMS],
+            flags=("--leader-elect",),
+            webhooks=True,
+            kubeconfig=kubeconfig_of(self.plane, OWN, OPERATOR),
+        )
+
+    def until(self, claim: Callable[[Object], bool], operator: RunningOperator) -> None:
+        """Wait until a claim holds of the machine."""
+        eventually(lambda: claim(self.api.machine(VMS, "vm") or {}), lambda: operator.log)
+
+
+@pytest.fixture
+def audited(new_control_plane: Callable[..., ControlPlane], tmp_path: Path) -> Iterator[Audited]:
+    """An API server of the test's own, with an audit log about the operator."""
+    audit = Audit(tmp_path, f"system:serviceaccount:{OWN}:{OPERATOR}")
+    plane = new_control_plane(extra_flags={"kube-apiserver": audit.flags})
+    for definition in crds(["all"]):
+        declared.install(plane, yaml.safe_dump(definition), definition["metadata"]["name"])
+    api = Api(plane.kubeconfig)
+    for namespace in (OWN, VMS):
+        api.create_namespace(namespace)
+    yield Audited(plane, audit, api, tmp_path)
+    api.close()
+
+
+def live_a_life(audited: Audited, operator: RunningOperator) -> None:
+    """Have the operator do all that an operator does."""
+    api = audited.api
+    api.create(host("host"))
+    api.create(virtual_machine("vm", VMS))
+    audited.until(is_ready, operator)
+    for running in (False, True):
+        api.patch_machine(VMS, "vm", {"spec": {"running": running}})
+        audited.until(lambda vm, running=running: is_ready(vm) == running, operator)
+    with pytest.raises(Refused, match="cannot go: 1 machine is on it"):
+        api.delete_host("host")
+    api.delete_machine(VMS, "vm")
+    eventually(lambda: api.machine(VMS, "vm") is None, lambda: operator.log)
+    api.delete_host("host")
+    eventually(lambda: api.host("host") is None, lambda: operator.log)
+    assert operator.stop() == 0, operator.log
+
+
+def is_ready(vm: Object) -> bool:
+    """Say whether a machine is Ready."""
+    return condition(vm, "Ready").get("status") == "True"
+
+
+def test_every_right_is_used_and_nothing_is_forbidden(audited: Audited, render: Render) -> None:
+    """The API server itself tells what the operator asks for."""
+    manifests = render(*ALL_ON, hooks=False)
+    live_a_life(audited, audited.operator(manifests).start())
+    # Certificates that somebody damaged are made anew.
+    patch = ("--type=merge", "--patch", '{"data": {"tls.crt": "AAAA"}}')
+    audited.plane.kubectl("patch", "secret", CERTIFICATES, "--namespace", OWN, *patch)
+    live_a_life(audited, audited.operator(manifests).start())
+
+    assert audited.audit.forbidden() == []
+    used = audited.audit.used()
+    used |= {right._replace(name="") for right in used}
+    given = {right for rules in roles(manifests).values() for right in rights_in(rules)}
+    assert given - used == RARE
+
+
+def test_an_operator_for_one_namespace_lives_with_rights_there(
+    audited: Audited, render: Render
+) -> None:
+    """Roles in namespaces do for everything but hosts and webhooks."""
+    manifests = render(*ALL_ON, f"watchNamespaces={{{VMS}}}", hooks=False)
+    live_a_life(audited, audited.operator(manifests).start())
+    assert audited.audit.forbidden() == []
