@@ -49,8 +49,8 @@ def _followed(resource: Resource, *more: str) -> list[Manifest]:
 # About things that are in no namespace.
 EVERYWHERE = [
     *_followed(HOSTS),
-    # runtime.webhook_configuration: filled in, never created. Whoever may create one can read
-    # every request to the API server, and a name does not limit that right.
+    # runtime.webhook_configuration: filled in, never created. It comes and goes with the roles:
+    # one that an operator made anew while it is uninstalled would refuse changes for ever.
     _rule(ADMISSION, ["mutatingwebhookconfigurations"], ["get"], [WEBHOOKS]),
     _rule(ADMISSION, ["validatingwebhookconfigurations"], ["get", "patch"], [WEBHOOKS]),
 ]
@@ -60,7 +60,7 @@ HAPPENINGS = [_rule("", ["events"], ["create", "patch"])]
 OWN = [
     # runtime.leases: heartbeats, leadership and shards
     _rule("coordination.k8s.io", ["leases"], ["get", "list", "create", "update", "delete"]),
-    # runtime.certificates: creation cannot be limited by name
+    # runtime.certificates: a plain creation cannot be limited by name
     _rule("", ["secrets"], ["create"]),
     _rule("", ["secrets"], ["get", "patch"], [CERTIFICATES]),
 ]
@@ -76,6 +76,7 @@ def for_machines(families: Collection[str]) -> list[Manifest]:
 def installing(definitions: Collection[str]) -> list[Manifest]:
     """Return the rights to install and upgrade these definitions, as ``novacron crd`` does."""
     group, resources = "apiextensions.k8s.io", ["customresourcedefinitions"]
+    # Creation can be limited by name here: an apply says the name before anything is made.
     return [_rule(group, resources, ["create", "get", "patch"], sorted(definitions))]
 
 
