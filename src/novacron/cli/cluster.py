@@ -157,11 +157,10 @@ def kubectl(arguments: Sequence[str]) -> None:
 
 def _stop(home: Home) -> list[str]:
     """Stop the operator first, so that it can give back its leases, then what it leans on."""
-    from novacron.localcluster.components import COMPONENTS  # noqa: PLC0415
+    from novacron.localcluster.stopping import stop_all  # noqa: PLC0415
 
     operator = ["operator"] if OperatorProcess(home).stop() else []
-    processes = Layout(home.cluster).processes
-    return operator + [name for name in reversed(COMPONENTS) if processes.stop(name)]
+    return operator + stop_all(Layout(home.cluster))
 
 
 def _existing(kubeconfig: Path | None, context: str) -> Adopted:
