@@ -94,7 +94,7 @@ def test_the_network_policy_lets_in_and_out_what_is_needed(render: Render) -> No
     assert policy["ingress"][0] == {"ports": [{"port": "webhooks"}, {"port": "probes"}]}
     assert policy["ingress"][1] == {"ports": [{"port": "metrics"}]}
     out = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
-    assert out == {53, 443, 6443, 22, 8006, 16509, 16514}
+    assert out == {53, 443, 6443, 22, 80, 8006, 16509, 16514}
     assert "NetworkPolicy" not in {each["kind"] for each in render("networkPolicy.enabled=false")}
 
 

@@ -1,5 +1,7 @@
 """The operator has the rights it uses and no others, and the tests run it under these."""
 
+import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ import declared
 from api import Api, Refused
 from chart.audit import Audit, Right, rights_in
 from chart.conftest import Render
+from helm import CHART, Helm
 from machines import condition, host, virtual_machine
 from novacron.app.definitions import crds
 from novacron.app.registry import FAMILIES
@@ -63,6 +66,35 @@ def test_machines_are_out_of_reach_in_namespaces_that_are_not_watched(render: Re
     watched = set(rights_in(found["Role", VMS, f"{OPERATOR}-machines"]))
     whole = {right for rules in roles(rbac(["novacron"])).values() for right in rights_in(rules)}
     assert everywhere | watched | set(rights_in(found["Role", OWN, OPERATOR])) == whole
+
+
+def test_a_family_that_is_off_has_no_rights(helm: Helm, tmp_path: Path) -> None:
+    """Each brings its own, to its machines and to its kinds; hosts come with all of them."""
+    chart = Path(shutil.copytree(CHART, tmp_path / "novacron"))
+    rights = yaml.safe_load((chart / "files/rights.yaml").read_text())
+    text = json.dumps(rights["families"]["novacron"])
+    other = text.replace("novacron.io", "other.org").replace("hosts.other.org", "hosts.novacron.io")
+    rights["families"]["other"] = json.loads(other)
+    (chart / "files/rights.yaml").write_text(yaml.safe_dump(rights))
+    (chart / "values.schema.json").unlink()
+
+    def given(**families: bool) -> str:
+        flags = [flag for name in families for flag in ("--set", f"families.{name}=true")]
+        off = [] if "novacron" in families else ["--set", "families.novacron=false"]
+        manifests = list(yaml.safe_load_all(helm.template(*flags, *off, chart=chart)))
+        rules = [rule for each in roles(manifests).values() for rule in each]
+        # One role for the kinds names each of them once, however many families bring it.
+        assert len(rules) == len({json.dumps(rule) for rule in rules})
+        return json.dumps(rules)
+
+    only, both = given(other=True), given(novacron=True, other=True)
+    assert "virtualmachines.other.org" in only
+    assert '["other.org"]' in only
+    assert "virtualmachines.novacron.io" not in only
+    assert "hosts.novacron.io" in only
+    for group in ("novacron.io", "other.org"):
+        assert f'["{group}"]' in both
+        assert f"virtualmachines.{group}" in both
 
 
 @dataclass(slots=True)

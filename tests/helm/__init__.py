@@ -63,9 +63,11 @@ class Helm:
             raise HelmFailed(f"{done.stdout}{done.stderr}")
         return done.stdout
 
-    def template(self, *arguments: str, namespace: str = "novacron-system") -> str:
+    def template(
+        self, *arguments: str, namespace: str = "novacron-system", chart: Path = CHART
+    ) -> str:
         """Render the chart as it would be installed."""
-        return self.run("template", "novacron", str(CHART), "-n", namespace, *arguments)
+        return self.run("template", "novacron", str(chart), "-n", namespace, *arguments)
 
     def _places(self) -> dict[str, str]:
         places = {f"HELM_{name}_HOME": str(self.home) for name in ("CACHE", "CONFIG", "DATA")}

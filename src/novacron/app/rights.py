@@ -60,9 +60,10 @@ HAPPENINGS = [_rule("", ["events"], ["create", "patch"])]
 OWN = [
     # runtime.leases: heartbeats, leadership and shards
     _rule("coordination.k8s.io", ["leases"], ["get", "list", "create", "update", "delete"]),
-    # runtime.certificates: a plain creation cannot be limited by name
-    _rule("", ["secrets"], ["create"]),
-    _rule("", ["secrets"], ["get", "patch"], [CERTIFICATES]),
+    # runtime.certificates: a plain creation cannot be limited by name. Drivers get the
+    # credentials of hosts, which users name as they like.
+    _rule("", ["secrets"], ["create", "get"]),
+    _rule("", ["secrets"], ["patch"], [CERTIFICATES]),
 ]
 
 
