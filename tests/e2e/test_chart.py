@@ -7,6 +7,7 @@ Kubernetes' own: Deployment, Job, Service, endpoints, tokens.
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -184,6 +185,17 @@ def test_the_api_server_reaches_the_webhook_by_its_service(site: Site) -> None:
     """Certificates for the Service's name, made by the operator, trusted by the server."""
     with pytest.raises(Refused, match="host host cannot go: 1 machine is on it"):
         site.api.delete_host("host")
+
+
+def test_what_was_installed_shows_no_difference(site: Site) -> None:
+    """Neither what the server filled in nor what the operator did: Argo CD would undo it."""
+    told = site.plane.kubectl("get", CONFIGURATION, "-o", "json")
+    assert json.loads(told)["webhooks"]
+    manifest = site.helm.run("get", "manifest", "novacron", "--namespace", OWN)
+    how = ("diff", "--server-side", "--force-conflicts", "-f", "-")
+    command = [site.plane.binaries / "kubectl", "--kubeconfig", site.plane.kubeconfig, *how]
+    done = subprocess.run(command, input=manifest, capture_output=True, text=True, check=False)
+    assert done.stdout + done.stderr == ""
 
 
 def test_killing_the_leader_hands_over(site: Site) -> None:
