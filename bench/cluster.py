@@ -24,11 +24,11 @@ from bench.measure import Usage, Write, usage, writes
 from novacron.localcluster.binaries import locate
 from novacron.localcluster.controlplane import ControlPlane, Options
 from novacron.localcluster.errors import LocalClusterError
-from novacron.localcluster.files import private_directory
-from novacron.localcluster.home import Home
 from novacron.localcluster.identity import Identity
 from novacron.localcluster.processes import Processes, Program
-from novacron.localcluster.progress import Silent
+from novacron.workplace.files import private_directory
+from novacron.workplace.home import Home
+from novacron.workplace.progress import Silent
 
 __all__ = ["Cluster", "Operator", "throwaway_cluster"]
 

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from novacron.localcluster.errors import BuildFailed
 from novacron.localcluster.golang import find_go
-from novacron.localcluster.home import Home
 from novacron.localcluster.ports import LOOPBACK, free_port
-from novacron.localcluster.progress import Silent
+from novacron.workplace.home import Home
+from novacron.workplace.progress import Silent
 
 __all__ = ["CONTENDERS", "OURS", "YARDSTICK", "Contender", "Launch", "Unavailable"]
 

@@ -47,8 +47,8 @@ from control_plane import API_ONLY, discard, throw_away
 from local_cluster import LocalCluster, processes_under
 from novacron.localcluster.binaries import locate
 from novacron.localcluster.controlplane import ControlPlane
-from novacron.localcluster.home import Home
-from novacron.localcluster.progress import Silent
+from novacron.workplace.home import Home
+from novacron.workplace.progress import Silent
 from operators import install
 
 

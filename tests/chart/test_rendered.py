@@ -135,7 +135,7 @@ def test_an_image_can_come_from_elsewhere(render: Render) -> None:
 def test_every_setting_reaches_the_operator(render: Render) -> None:
     """A flag that the operator does not know would keep it from starting."""
     values = ("shards=2", "simulation.enabled=false", "workers=4", "reconcileInterval=1m")
-    places = ("log.level=debug", "log.format=text", "watchNamespaces={a,b}")
+    places = ("log.level=debug", "log.format=text", "watchNamespaces={a,b}", "shutdownGrace=2m")
     [container] = pod(render(*values, *places))["containers"]
     operator.make_context("manager", list(container["args"]))
     flags = dict(flag.removeprefix("--").split("=") for flag in container["args"][1:])
@@ -148,6 +148,7 @@ def test_every_setting_reaches_the_operator(render: Render) -> None:
         "shards": "2",
         "workers": "4",
         "reconcile-interval": "1m",
+        "shutdown-grace": "2m",
         "log-level": "debug",
         "log-format": "text",
     }

@@ -78,9 +78,11 @@ class CutClient(Client):
 
 
 def _shape(path: str) -> str:
-    """Return a path without the names in it: hosts/status, virtualmachines, events."""
+    """Return a path without the names in it, except a host's: hosts/a/status, virtualmachines."""
     parts = path.split("/")
-    for resource in ("virtualmachines", "hosts", "events"):
+    if "hosts" in parts:
+        return "/".join(parts[parts.index("hosts") :])
+    for resource in ("virtualmachines", "events"):
         if resource in parts:
             return "/".join([resource, *(["status"] if parts[-1] == "status" else [])])
     return path

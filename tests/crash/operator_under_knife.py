@@ -40,7 +40,7 @@ def main() -> None:
     CutClient.knife = knife
     client = CutClient.from_kubeconfig(flags.kubeconfig)
     makers: dict[str, MakeDriver] = {
-        name: partial(cut, make, knife) for name, make in driver_makers(settings).items()
+        name: partial(cut, make, knife) for name, make in driver_makers(settings, client).items()
     }
     serve(Operator(settings, client, makers))
 

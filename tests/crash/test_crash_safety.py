@@ -165,7 +165,7 @@ def test_killed_at_any_write_it_ends_as_if_undisturbed(theatre: Theatre) -> None
     points = [
         Point(write, int(number), side)
         for number, write in (line.split("|", 1) for line in writes)
-        # A host's count of machines is written when its turn comes, not when a machine's does.
+        # A host's own writes have a test of their own: they come when its turn does.
         if "hosts" not in write
         for side in ("before", "after")
     ]

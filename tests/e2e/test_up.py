@@ -13,7 +13,7 @@ import pytest
 
 from local_cluster import DEADLINE_SECONDS, NOVACRON, LocalCluster, processes_under
 from novacron.localcluster.identity import Identity
-from novacron.localcluster.lock import holding
+from novacron.workplace.lock import holding
 
 COMPONENTS = {
     "etcd",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from novacron.localcluster.build import provide
-from novacron.localcluster.home import Home
-from novacron.localcluster.progress import Progress, Silent
 from novacron.localcluster.recipe import Recipe
+from novacron.workplace.home import Home
+from novacron.workplace.progress import Progress, Silent
 
 __all__ = ["CHART", "HELM", "Helm", "HelmFailed", "built"]
 

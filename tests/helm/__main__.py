@@ -4,7 +4,7 @@ import sys
 
 from helm import built
 from novacron.localcluster.errors import LocalClusterError
-from novacron.localcluster.progress import Lines
+from novacron.workplace.progress import Lines
 
 if __name__ == "__main__":
     try:

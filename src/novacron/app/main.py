@@ -10,6 +10,7 @@ from functools import partial
 import uvloop
 
 from novacron import __version__
+from novacron.app.libvirt import libvirt_driver
 from novacron.app.operator import Operator
 from novacron.app.settings import Settings
 from novacron.app.simulation import simulation_driver
@@ -25,9 +26,12 @@ __all__ = ["driver_makers", "run", "serve"]
 log = logging.getLogger(__name__)
 
 
-def driver_makers(settings: Settings) -> dict[str, MakeDriver]:
+def driver_makers(settings: Settings, client: Client) -> dict[str, MakeDriver]:
     """Return how a driver of each kind is made for a host."""
-    return {"simulation": partial(simulation_driver, default_file=settings.simulation_file)}
+    return {
+        "simulation": partial(simulation_driver, default_file=settings.simulation_file),
+        "libvirt": partial(libvirt_driver, settings=settings, client=client),
+    }
 
 
 def run(settings: Settings) -> int:
@@ -35,7 +39,7 @@ def run(settings: Settings) -> int:
     configure_logs(settings.log_level, settings.log_format)
     try:
         client = Client.from_kubeconfig(settings.kubeconfig, settings.context)
-        operator = Operator(settings, client, driver_makers(settings))
+        operator = Operator(settings, client, driver_makers(settings, client))
         return serve(operator)
     except (NoCluster, BadBindAddress, CannotListen, ApiError, ValueError) as error:
         sys.stderr.write(f"novacron operator: {error}\n")

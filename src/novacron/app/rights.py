@@ -49,6 +49,8 @@ def _followed(resource: Resource, *more: str) -> list[Manifest]:
 # About things that are in no namespace.
 EVERYWHERE = [
     *_followed(HOSTS),
+    # app.nodes: the labels and taints of a Host's own node
+    _rule("", ["nodes"], ["get"]),
     # runtime.webhook_configuration: filled in, never created. It comes and goes with the roles:
     # one that an operator made anew while it is uninstalled would refuse changes for ever.
     _rule(ADMISSION, ["mutatingwebhookconfigurations"], ["get"], [WEBHOOKS]),
@@ -60,7 +62,7 @@ HAPPENINGS = [_rule("", ["events"], ["create", "patch"])]
 OWN = [
     # runtime.leases: heartbeats, leadership and shards
     _rule("coordination.k8s.io", ["leases"], ["get", "list", "create", "update", "delete"]),
-    # runtime.certificates: a plain creation cannot be limited by name. Drivers get the
+    # runtime.certificates: a plain creation cannot be limited by name. app.libvirt gets the
     # credentials of hosts, which users name as they like.
     _rule("", ["secrets"], ["create", "get"]),
     _rule("", ["secrets"], ["patch"], [CERTIFICATES]),

@@ -12,9 +12,9 @@ from novacron.cli.operator import OperatorProcess
 from novacron.cli.options import Format, families, minimum_memory, output, target, yes
 from novacron.cli.target import Target
 from novacron.cli.wiring import wiring_of
-from novacron.localcluster.home import Home
 from novacron.localcluster.layout import Layout
-from novacron.localcluster.lock import holding
+from novacron.workplace.home import Home
+from novacron.workplace.lock import holding
 
 __all__ = ["doctor", "down", "kubeconfig", "kubectl", "purge", "status", "up"]
 
@@ -147,7 +147,7 @@ def kubeconfig() -> None:
 def kubectl(arguments: Sequence[str]) -> None:
     """Run the local cluster's own kubectl: ``novacron kubectl get vm``."""
     from novacron.localcluster.binaries import locate  # noqa: PLC0415
-    from novacron.localcluster.progress import Silent  # noqa: PLC0415
+    from novacron.workplace.progress import Silent  # noqa: PLC0415
 
     home = Home.default()
     program = locate(home.cache, None, Silent()) / "kubectl"

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from novacron.cli.output import coloured
-from novacron.localcluster.progress import Lines, Progress
+from novacron.workplace.progress import Lines, Progress
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from novacron.localcluster.errors import LocalClusterError
+from novacron.workplace.errors import WorkplaceError
 
 __all__ = ["Failure", "reported"]
 
@@ -18,7 +18,7 @@ def reported() -> Iterator[None]:
     """Turn known failures into a message on the error output and exit code 1."""
     try:
         yield
-    except (Failure, LocalClusterError) as failure:
+    except (Failure, WorkplaceError) as failure:
         print(f"error: {failure}", file=sys.stderr)  # noqa: T201
         sys.exit(1)
     except BrokenPipeError:

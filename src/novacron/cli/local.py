@@ -4,9 +4,9 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from novacron.localcluster.files import write_private
-from novacron.localcluster.home import Home
 from novacron.localcluster.layout import CLUSTER_NAME, Layout
+from novacron.workplace.files import write_private
+from novacron.workplace.home import Home
 
 __all__ = ["Adopted", "local_target"]
 

@@ -9,9 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from novacron.localcluster.code_version import code_version
-from novacron.localcluster.home import Home
 from novacron.localcluster.ports import LOOPBACK, Ports
 from novacron.localcluster.processes import Processes, Program
+from novacron.workplace.home import Home
 
 __all__ = ["OPERATOR_USER", "OperatorProcess"]
 

@@ -6,8 +6,8 @@ from typing import Any
 from novacron.cli.local import Adopted
 from novacron.cli.operator import OperatorProcess
 from novacron.localcluster.components import COMPONENTS
-from novacron.localcluster.home import Home
 from novacron.localcluster.layout import Layout
+from novacron.workplace.home import Home
 
 __all__ = ["Component", "components"]
 

@@ -26,9 +26,10 @@ from novacron.cli.welcome import welcome
 from novacron.cli.wiring import Wiring
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, complete, locate
 from novacron.localcluster.controlplane import ControlPlane
-from novacron.localcluster.home import Home
-from novacron.localcluster.packages import install, missing_for_build
+from novacron.localcluster.packages import missing_for_build
 from novacron.runtime.resource import Object
+from novacron.workplace.home import Home
+from novacron.workplace.packages import install
 
 __all__ = ["Up"]
 

@@ -11,9 +11,9 @@ from novacron.cli.failure import Failure
 from novacron.cli.follow import follow, in_phase
 from novacron.cli.host import host_body
 from novacron.cli.kinds import HOSTS, MACHINES, condition
-from novacron.localcluster.files import write_private
-from novacron.localcluster.progress import Progress
 from novacron.runtime.resource import Object, Resource
+from novacron.workplace.files import write_private
+from novacron.workplace.progress import Progress
 
 if TYPE_CHECKING:
     from novacron.runtime.client import Client

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from novacron.controllers.drivers import DriverPool
@@ -11,6 +11,7 @@ from novacron.controllers.ledger import Ledger, Owner
 from novacron.core.driver import Inventory
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import Observed, Usage
+from novacron.core.usage import noticeably_differs
 
 __all__ = ["InventoryWatch"]
 
@@ -87,11 +88,21 @@ class InventoryWatch:
         if everything:
             self._wake(self.ledger.machines_on(host))
         elif before is not None:
-            changed = [uid for uid, seen in now.items() if before.get(uid) != seen]
+            changed = [uid for uid, seen in now.items() if _is_news(before.get(uid), seen)]
             self._wake([*changed, *(before.keys() - now.keys())])
+
+    def heard(self, uid: str) -> None:
+        """Have a machine looked at of which its host told news."""
+        self._wake([uid])
 
     def _wake(self, uids: Iterable[str]) -> None:
         for uid in uids:
             owner = self.ledger.owners.get(uid)
             if owner is not None:
                 self.wake(owner)
+
+
+def _is_news(before: Observed | None, seen: Observed) -> bool:
+    if before is None or replace(before, usage=None) != replace(seen, usage=None):
+        return True
+    return noticeably_differs(before.usage, seen.usage)

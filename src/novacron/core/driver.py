@@ -5,7 +5,7 @@ hypervisor can do is ``Driver``; anything more is a small protocol of its own th
 may also satisfy, announced in ``capabilities`` so that the scheduler can filter on it.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -14,7 +14,17 @@ from typing import Protocol, runtime_checkable
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
 
-__all__ = ["Accepted", "Capability", "Driver", "Drivers", "Inventory"]
+__all__ = [
+    "Accepted",
+    "Capability",
+    "Console",
+    "ConsoleStream",
+    "Display",
+    "Driver",
+    "Drivers",
+    "Inventory",
+    "Watching",
+]
 
 
 class Capability(StrEnum):
@@ -23,6 +33,7 @@ class Capability(StrEnum):
     INVENTORY = "Inventory"
     RESIZE_RUNNING = "ResizeRunning"
     LIVE_MIGRATION = "LiveMigration"
+    CONSOLE = "Console"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +57,14 @@ class Driver(Protocol):
         """Tell how the machine is; None means it does not exist."""
 
     async def create(self, plan: MachinePlan) -> Accepted:
-        """Make the machine, powered off. The same UID twice makes one machine."""
+        """Make the machine, powered off; go on with one that was abandoned.
+
+        The same UID twice makes one machine. What went wrong with an order that was accepted
+        before is raised by the next one.
+        """
 
     async def resize(self, plan: MachinePlan) -> Accepted:
-        """Give the machine what the plan says."""
+        """Give the machine what the plan says, now or, where it must be off for that, then."""
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine; a forced stop asks the guest nothing."""
@@ -70,6 +85,49 @@ class Inventory(Protocol):
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine on the host that carries an owner's UID."""
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A driver that hears of changes at the hypervisor as they happen."""
+
+    def on_change(self, tell: Callable[[str], None]) -> None:
+        """Have the UID of every machine told that changed in any way; called on the event loop."""
+
+
+class ConsoleStream(Protocol):
+    """An open serial console."""
+
+    async def read(self) -> bytes:
+        """Return what the guest said next; nothing once the console has ended."""
+
+    async def write(self, data: bytes) -> None:
+        """Type something."""
+
+    async def close(self) -> None:
+        """Hang up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """Where a machine's screen is shown: a VNC server, as seen from its host."""
+
+    address: str
+    port: int
+
+
+@runtime_checkable
+class Console(Protocol):
+    """A driver whose machines have a serial console and a screen."""
+
+    async def console(self, ref: MachineRef) -> ConsoleStream:
+        """Open the console of a running machine."""
+
+    async def console_log(self, ref: MachineRef) -> bytes:
+        """Return what the machine said on its console so far."""
+
+    async def display(self, ref: MachineRef) -> Display:
+        """Tell where the machine's screen is."""
 
 
 class Drivers(Protocol):

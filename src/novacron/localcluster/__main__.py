@@ -7,16 +7,16 @@ a test may.
 import sys
 
 from novacron.localcluster.binaries import locate
-from novacron.localcluster.errors import LocalClusterError
-from novacron.localcluster.home import Home
-from novacron.localcluster.progress import Lines
+from novacron.workplace.errors import WorkplaceError
+from novacron.workplace.home import Home
+from novacron.workplace.progress import Lines
 
 
 def _main() -> None:
     shown = Lines(lambda line: print(line, file=sys.stderr, flush=True))  # noqa: T201
     try:
         print(locate(Home.default().cache, None, shown))  # noqa: T201
-    except LocalClusterError as error:
+    except WorkplaceError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit("interrupted")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from novacron.localcluster.build import provide
 from novacron.localcluster.errors import BuildFailed
-from novacron.localcluster.progress import Progress
 from novacron.localcluster.recipe import Recipe
+from novacron.workplace.progress import Progress
 
 __all__ = ["BIN_VARIABLE", "KUBERNETES", "cached", "check", "complete", "locate"]
 

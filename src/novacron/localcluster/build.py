@@ -14,9 +14,9 @@ from pathlib import Path
 from novacron.localcluster.diagnosis import diagnose
 from novacron.localcluster.errors import BuildFailed
 from novacron.localcluster.golang import find_go
-from novacron.localcluster.lock import holding
-from novacron.localcluster.progress import Progress
 from novacron.localcluster.recipe import Recipe
+from novacron.workplace.lock import holding
+from novacron.workplace.progress import Progress
 
 __all__ = ["provide"]
 

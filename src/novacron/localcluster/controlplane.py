@@ -16,7 +16,6 @@ from novacron.localcluster.components import (
     command,
 )
 from novacron.localcluster.errors import LocalClusterError, PortTaken
-from novacron.localcluster.files import private_directory
 from novacron.localcluster.identity import Identity
 from novacron.localcluster.kubeconfig import write_kubeconfig
 from novacron.localcluster.layout import ADMIN, NODE_NAME, Layout
@@ -24,8 +23,9 @@ from novacron.localcluster.node_program import node_program
 from novacron.localcluster.pki import Authority
 from novacron.localcluster.ports import LOOPBACK, Ports
 from novacron.localcluster.processes import Processes, Program
-from novacron.localcluster.progress import Progress, Silent
 from novacron.localcluster.stopping import stop_all, stop_component
+from novacron.workplace.files import private_directory
+from novacron.workplace.progress import Progress, Silent
 
 __all__ = ["ControlPlane", "Options"]
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, check, complete
-from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.golang import go_version, machine_go, wanted_version
-from novacron.localcluster.home import Home
-from novacron.localcluster.packages import install_command, missing_for_build
+from novacron.localcluster.packages import missing_for_build
 from novacron.localcluster.ports import free_port
+from novacron.workplace.errors import WorkplaceError
+from novacron.workplace.home import Home
+from novacron.workplace.packages import install_command
 
 __all__ = ["Finding", "examine"]
 
@@ -95,7 +96,7 @@ def _existing(place: Path) -> Path:
 def _ready_made(directory: Path) -> Finding:
     try:
         check(directory)
-    except LocalClusterError as error:
+    except WorkplaceError as error:
         return Finding("Kubernetes", str(error), f"correct or unset {BIN_VARIABLE}")
     return Finding("Kubernetes", f"ready-made, in {directory}")
 
@@ -125,6 +126,6 @@ def _disk(home: Home, *, building: bool) -> Finding:
 def _ports() -> Finding:
     try:
         free_port()
-    except LocalClusterError as error:
+    except WorkplaceError as error:
         return Finding("loopback ports", str(error), "stop what listens on all of them")
     return Finding("loopback ports", "free")

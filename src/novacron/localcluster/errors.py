@@ -1,9 +1,11 @@
 """Failures of the local cluster, each one sentence that a user can act upon."""
 
-__all__ = ["BuildFailed", "ClusterBusy", "LocalClusterError", "PortTaken", "ProcessFailed"]
+from novacron.workplace.errors import WorkplaceError
+
+__all__ = ["BuildFailed", "LocalClusterError", "PortTaken", "ProcessFailed"]
 
 
-class LocalClusterError(Exception):
+class LocalClusterError(WorkplaceError):
     """Something the local cluster needs is missing or broken; the message says what to do."""
 
 
@@ -17,7 +19,3 @@ class ProcessFailed(LocalClusterError):
 
 class PortTaken(ProcessFailed):
     """A program found its port in use by somebody else."""
-
-
-class ClusterBusy(LocalClusterError):
-    """Another novacron command is at work on the same state directory."""

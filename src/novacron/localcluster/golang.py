@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from novacron.localcluster.errors import BuildFailed
-from novacron.localcluster.progress import Progress
+from novacron.workplace.progress import Progress
 
 __all__ = ["find_go", "go_version", "machine_go", "wanted_version"]
 

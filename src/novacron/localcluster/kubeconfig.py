@@ -4,9 +4,9 @@ import base64
 import json
 from pathlib import Path
 
-from novacron.localcluster.files import write_private
 from novacron.localcluster.layout import CLUSTER_NAME
 from novacron.localcluster.pki import KeyPair
+from novacron.workplace.files import write_private
 
 __all__ = ["write_kubeconfig"]
 

@@ -7,12 +7,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from novacron.localcluster.code_version import code_version
-from novacron.localcluster.files import private_directory
 from novacron.localcluster.layout import Layout
 from novacron.localcluster.node.subnet import choose
 from novacron.localcluster.pki import Authority
 from novacron.localcluster.ports import LOOPBACK
 from novacron.localcluster.processes import Program
+from novacron.workplace.files import private_directory
 
 __all__ = ["IMAGE_VARIABLE", "NODE_GRACE", "node_program"]
 

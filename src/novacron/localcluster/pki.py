@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from novacron.localcluster.files import write_private
+from novacron.workplace.files import write_private
 
 __all__ = ["Authority", "KeyPair", "signing_key"]
 

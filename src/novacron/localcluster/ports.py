@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
-from novacron.localcluster.files import write_private
+from novacron.workplace.files import write_private
 
 __all__ = ["LOOPBACK", "Ports", "free_port", "is_free"]
 

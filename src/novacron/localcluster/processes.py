@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from novacron.localcluster.errors import PortTaken, ProcessFailed
-from novacron.localcluster.files import private_directory, write_private
 from novacron.localcluster.identity import Identity, marked
+from novacron.workplace.files import private_directory, write_private
 
 __all__ = ["GRACE", "MARK", "Processes", "Program"]
 

@@ -8,7 +8,7 @@ and test run of the user and takes minutes to build again, so it goes only when 
 import shutil
 from pathlib import Path
 
-from novacron.localcluster.home import Home
+from novacron.workplace.home import Home
 
 __all__ = ["doomed", "purge"]
 

@@ -11,8 +11,8 @@ import pytest
 
 from novacron.cli.local import Adopted
 from novacron.cli.target import Target
-from novacron.localcluster.home import Home
 from novacron.localcluster.layout import Layout
+from novacron.workplace.home import Home
 
 NOVACRON = (sys.executable, "-m", "novacron.app.entry")
 HEAVY = ("aiohttp", "cryptography", "numpy", "orjson", "pydantic", "rich", "uvloop", "yaml")

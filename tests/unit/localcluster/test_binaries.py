@@ -6,7 +6,7 @@ import pytest
 
 from novacron.localcluster.binaries import KUBERNETES, locate
 from novacron.localcluster.errors import BuildFailed
-from novacron.localcluster.progress import Silent
+from novacron.workplace.progress import Silent
 
 
 def _programs(directory: Path, prints: str) -> Path:

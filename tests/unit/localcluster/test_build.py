@@ -13,8 +13,8 @@ import pytest
 from novacron.localcluster.binaries import KUBERNETES, cached, locate
 from novacron.localcluster.errors import BuildFailed
 from novacron.localcluster.golang import find_go, go_version, wanted_version
-from novacron.localcluster.home import Home
-from novacron.localcluster.progress import Silent
+from novacron.workplace.home import Home
+from novacron.workplace.progress import Silent
 
 STAND_IN = """#!/bin/sh
 case "$1" in

@@ -7,15 +7,15 @@ import sys
 import pytest
 
 from novacron.localcluster.doctor import examine
-from novacron.localcluster.errors import LocalClusterError
-from novacron.localcluster.home import Home
-from novacron.localcluster.packages import Package, install
+from novacron.workplace.errors import WorkplaceError
+from novacron.workplace.home import Home
+from novacron.workplace.packages import Package, install
 
 NOBODY = 65534
 # Modules are loaded before the rights are given up: an interpreter may lie in root's home.
 WITHOUT_ROOT = f"""
 import os, shutil, subprocess, sys
-from novacron.localcluster.packages import Package, install
+from novacron.workplace.packages import Package, install
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
 try:
@@ -114,5 +114,5 @@ def test_the_systems_own_installer_is_used(tools, monkeypatch, installer):
 def test_an_unknown_system_is_told_what_to_get(tools, monkeypatch):
     """We cannot know the command there, but the names help."""
     monkeypatch.setenv("PATH", tools())
-    with pytest.raises(LocalClusterError, match=r"missing system packages: thing \(reason\)"):
+    with pytest.raises(WorkplaceError, match=r"missing system packages: thing \(reason\)"):
         install([Package("thing", "reason", lambda: False)], print)

@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from novacron.localcluster.files import private_directory, write_private
 from novacron.localcluster.identity import Identity
+from novacron.workplace.files import private_directory, write_private
 
 __all__ = ["ContainerRecord", "Exit", "PodRecord", "Start", "now", "pod_records"]
 

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
-from novacron.localcluster.files import write_private
+from novacron.workplace.files import write_private
 
 __all__ = ["Subnet", "choose", "recorded"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from novacron.localcluster.files import private_directory
 from novacron.localcluster.node.environment import Missing
 from novacron.localcluster.node.order import Mount
 from novacron.localcluster.node.payload import Payload
 from novacron.localcluster.node.published import publish
 from novacron.runtime.resource import Object
+from novacron.workplace.files import private_directory
 
 __all__ = ["Volumes"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from novacron.localcluster.errors import ClusterBusy
-from novacron.localcluster.files import private_directory
+from novacron.workplace.errors import AtWork
+from novacron.workplace.files import private_directory
 
 __all__ = ["holding"]
 
@@ -50,7 +50,7 @@ def _lock(handle: int, path: Path, on_wait: Callable[[], None] | None) -> None:
     except BlockingIOError as error:
         if on_wait is None:
             holder = os.pread(handle, 200, 0).decode(errors="replace") or "starting up"
-            raise ClusterBusy(
+            raise AtWork(
                 f"another novacron command ({holder}) is at work in {path.parent}; "
                 f"wait until it is done"
             ) from error

@@ -8,11 +8,11 @@ import threading
 
 import pytest
 
-from novacron.localcluster.errors import ClusterBusy
-from novacron.localcluster.lock import holding
+from novacron.workplace.errors import AtWork
+from novacron.workplace.lock import holding
 
 HOLD = (
-    "import sys, time; from pathlib import Path; from novacron.localcluster.lock import holding\n"
+    "import sys, time; from pathlib import Path; from novacron.workplace.lock import holding\n"
     "with holding(Path(sys.argv[1]), 'novacron up'):\n"
     "    print('held', flush=True); time.sleep(600)"
 )
@@ -31,7 +31,7 @@ def holder(tmp_path):
 def test_the_second_is_told_who_holds_it(tmp_path, holder):
     """One sentence with command and process id is enough to know what to do."""
     expected = re.escape(f"(`novacron up`, process {holder.pid})")
-    with pytest.raises(ClusterBusy, match=expected), holding(tmp_path / "lock", "novacron down"):
+    with pytest.raises(AtWork, match=expected), holding(tmp_path / "lock", "novacron down"):
         pass
 
 
@@ -48,7 +48,7 @@ def test_a_lock_that_was_purged_does_not_lock_anything(tmp_path):
     path = tmp_path / "lock"
     with holding(path, "novacron purge"):
         path.unlink()
-        with holding(path, "novacron up"), pytest.raises(ClusterBusy), holding(path, "third"):
+        with holding(path, "novacron up"), pytest.raises(AtWork), holding(path, "third"):
             pass
 
 

@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from novacron.localcluster.errors import LocalClusterError
+from novacron.workplace.errors import WorkplaceError
 
 __all__ = ["private_directory", "write_private"]
 
@@ -16,9 +16,9 @@ def private_directory(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise LocalClusterError(f"{path} cannot be made ({error.strerror}); {REMEDY}") from error
+        raise WorkplaceError(f"{path} cannot be made ({error.strerror}); {REMEDY}") from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise LocalClusterError(f"this user may not write to {path}; {REMEDY}")
+        raise WorkplaceError(f"this user may not write to {path}; {REMEDY}")
     return path
 
 

@@ -1,0 +1,41 @@
+"""One libvirt host as its owner declared it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+__all__ = ["Credentials", "LibvirtHost"]
+
+# What a Secret holds, by its keys; read whenever a connection is made.
+Credentials = Callable[[], Awaitable[Mapping[str, bytes]]]
+
+DEFAULT_POOL_PATH = "/var/lib/libvirt/novacron"
+
+
+@dataclass(frozen=True, slots=True)
+class LibvirtHost:
+    """How a host is reached and what of it is ours to use.
+
+    ``network`` is a libvirt network by name; None is user-mode networking, which needs no rights
+    and lets nobody in.
+    """
+
+    name: str
+    uri: str
+    pool: str = "novacron"
+    pool_path: str | None = None
+    network: str | None = None
+
+    @property
+    def is_session(self) -> bool:
+        """Say whether it is a user's own daemon, which may not make bridges."""
+        return urlsplit(self.uri).path == "/session"
+
+    def on_network(self, network: str | None) -> "LibvirtHost":
+        """Return the host with machines plugged into another network."""
+        return replace(self, network=network)
+
+    @property
+    def own_pool_path(self) -> str | None:
+        """Return where the pool is made if it does not exist; None where nobody said."""
+        return self.pool_path or (None if self.is_session else DEFAULT_POOL_PATH)

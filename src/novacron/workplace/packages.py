@@ -1,0 +1,67 @@
+"""System packages: what they are needed for, and how this machine installs them."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from novacron.workplace.errors import WorkplaceError
+
+__all__ = ["Package", "install", "install_command"]
+
+INSTALLERS = {
+    "apt-get": ("apt-get", "install", "-y"),
+    "dnf": ("dnf", "install", "-y"),
+    "zypper": ("zypper", "--non-interactive", "install"),
+    "apk": ("apk", "add"),
+    "pacman": ("pacman", "-S", "--noconfirm"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package of the system, and what it is needed for."""
+
+    name: str
+    purpose: str
+    present: Callable[[], bool]
+
+
+def install_command(packages: Sequence[Package]) -> tuple[str, ...] | None:
+    """Return the command that installs them, to be run as root; None on an unknown system."""
+    for program, command in INSTALLERS.items():
+        if shutil.which(program):
+            return (*command, *(package.name for package in packages))
+    return None
+
+
+def install(packages: Sequence[Package], tell: Callable[[str], None]) -> None:
+    """Install them, each named beforehand; say the exact command when this user may not."""
+    names = ", ".join(f"{package.name} ({package.purpose})" for package in packages)
+    command = install_command(packages)
+    if command is None:
+        raise WorkplaceError(f"missing system packages: {names}; install them and try again")
+    prefix = _as_root()
+    if prefix is None:
+        raise WorkplaceError(
+            f"missing system packages: {names}; this user may not install them, "
+            f"so run `sudo {' '.join(command)}` and try again"
+        )
+    tell(f"installing {names}")
+    done = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+        raise WorkplaceError(f"`{' '.join(command)}` failed: {said[-1]}")
+
+
+def _as_root() -> tuple[str, ...] | None:
+    if os.geteuid() == 0:
+        return ()
+    sudo = shutil.which("sudo")
+    if (
+        sudo
+        and subprocess.run([sudo, "-n", "true"], capture_output=True, check=False).returncode == 0
+    ):
+        return (sudo, "-n")
+    return None
