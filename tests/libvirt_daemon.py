@@ -30,10 +30,11 @@ cgroup_controllers = []
 
 @dataclass
 class LibvirtDaemon:
-    """One host."""
+    """One host; ``before`` is shell that its mount namespace is prepared with."""
 
     directory: Path
     namespace: str = field(default_factory=lambda: f"nova-{uuid.uuid4().hex[:8]}")
+    before: str = ""
     process: "subprocess.Popen[bytes] | None" = None
 
     @property
@@ -57,7 +58,7 @@ class LibvirtDaemon:
             f"mount --bind {self.directory / name} {place}" for name, place in MOUNTS.items()
         )
         daemon = f"exec libvirtd -f {self.directory}/etc/libvirtd.conf -p {self.directory}/pid"
-        script = f"mount --make-rprivate / && {binds}; {daemon}"
+        script = f"mount --make-rprivate / && {binds}; {self.before or ':'}; {daemon}"
         with (self.directory / "out.log").open("ab") as log:
             self.process = subprocess.Popen(
                 ["ip", "netns", "exec", self.namespace, "unshare", "-m", "sh", "-ec", script],
@@ -77,6 +78,11 @@ class LibvirtDaemon:
             except libvirt.libvirtError:
                 time.sleep(0.1)
         raise AssertionError("libvirtd does not answer")
+
+    def in_its_mounts(self, *command: str) -> None:
+        """Run something where the daemon's files are."""
+        assert self.process is not None
+        subprocess.run(["nsenter", "-t", str(self.process.pid), "-m", *command], check=True)
 
     def stop(self) -> None:
         """End the daemon and every guest, and take the namespace away."""
