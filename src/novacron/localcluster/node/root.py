@@ -32,7 +32,19 @@ PROGRAM_DIRECTORIES = (
     "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt", "nix", "gnu",
 )  # fmt: skip
 OPEN_DIRECTORIES = ("tmp", "var/tmp")
-EMPTY_DIRECTORIES = ("home", "root", "run", "var/lib", "var/log", "var/run", "proc", "sys", "dev")
+EMPTY_DIRECTORIES = (
+    "home",
+    "mnt",
+    "root",
+    "run",
+    "srv",
+    "var/lib",
+    "var/log",
+    "var/run",
+    "proc",
+    "sys",
+    "dev",
+)
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 DEVICE_LINKS = {
     "fd": "/proc/self/fd",
