@@ -147,7 +147,7 @@ def test_an_agent_killed_at_any_moment_doubles_nothing(node):
     marker = f"many-{uuid4().hex[:8]}"
     node.create("deployments", _deployment(marker, 0))
     chance = random.Random(7)
-    for round_number in range(4):
+    for round_number in range(6):
         node.patch(marker, {"spec": {"replicas": 2 if round_number % 2 else 5}}, "deployments")
         time.sleep(chance.uniform(0.05, 0.4))
         node.kill_agent()
