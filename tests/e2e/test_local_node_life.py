@@ -131,6 +131,19 @@ def test_a_pod_deleted_while_nobody_looked_is_ended(node):
         eventually(lambda start=start: not start.keeper.alive(), lambda: "it ended")
 
 
+def test_a_pod_deleted_while_it_starts_leaves_no_process(node):
+    """At whatever point of its start it is."""
+    marker = f"hasty-{uuid4().hex[:8]}"
+    for step in range(12):
+        name = node.pod(sleeper(args=[marker]))
+        node.until(name, lambda pod: pod["spec"].get("nodeName"))
+        time.sleep(step * 0.02)
+        node.delete(name, grace=0)
+    eventually(lambda: processes_with(marker) == [], lambda: str(processes_with(marker)))
+    time.sleep(0.5)
+    assert processes_with(marker) == []
+
+
 def test_a_killed_keeper_takes_its_container_along(node):
     """And the container is started again: nothing runs that nobody keeps."""
     name = node.pod(sleeper())

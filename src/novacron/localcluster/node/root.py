@@ -138,7 +138,7 @@ def _system() -> None:
 
 
 def _bind(wanted: Mount) -> None:
-    source, target = MACHINE + wanted.source, os.path.normpath(f"/{wanted.target}")
+    source, target = MACHINE + wanted.source, os.path.normpath(f"/{wanted.target.lstrip('/')}")
     if Path(source).is_dir():
         Path(target).mkdir(parents=True, exist_ok=True)
     else:
