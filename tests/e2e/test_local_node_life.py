@@ -4,6 +4,7 @@ import ctypes
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -56,10 +57,12 @@ def _restarts(pod):
 
 
 def test_a_new_agent_takes_over_what_runs(node):
-    """Same process, same address, no restart; and the pod speaks to the API server again."""
+    """Same process, same address, no restart; and it can be reached as before."""
     marker = f"adopted-{uuid4().hex[:8]}"
-    name = node.pod(sleeper(args=[marker]))
+    listener = "import socket; listener = socket.create_server(('', 8080))\n"
+    name = node.pod(container(listener + PATIENT, args=[marker]))
     before = node.until_ready(name)
+    node.until_said(name, "here")
     start = node.start_of(name)
     node.kill_agent()
     assert start.process.alive()
@@ -69,6 +72,7 @@ def test_a_new_agent_takes_over_what_runs(node):
     assert len(processes_with(marker)) == 1
     assert _restarts(after) == 0
     assert after["status"]["podIP"] == before["status"]["podIP"]
+    socket.create_connection((after["status"]["podIP"], 8080), timeout=5).close()
     node.delete(name)
     node.until_gone(name)
     assert processes_with(marker) == []
@@ -90,7 +94,7 @@ def test_a_killed_agent_comes_back_by_itself(node):
 
 def test_a_ready_pod_stays_ready_when_the_agent_changes(node):
     """Its Service must not lose it because we update ourselves."""
-    probe = {"exec": {"command": ["true"]}, "periodSeconds": 30, "initialDelaySeconds": 0}
+    probe = {"exec": {"command": ["true"]}, "periodSeconds": 30, "initialDelaySeconds": 3}
     name = node.pod(sleeper(readinessProbe=probe))
     condition = next(
         each for each in node.until_ready(name)["status"]["conditions"] if each["type"] == "Ready"
