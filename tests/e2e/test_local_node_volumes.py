@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import stat
 from datetime import UTC, datetime, timedelta
 
 from local_node import container, sleeper
@@ -89,6 +90,31 @@ def test_labels_reach_a_file_when_they_change(node):
     node.until_said(name, f"saw {name}")
     node.patch(name, {"metadata": {"labels": {"app": "other"}}}, "pods")
     node.until_said(name, "saw other")
+    node.delete(name, grace=0)
+
+
+def test_what_a_container_makes_of_an_empty_volume_stays(node):
+    """Its mode too: the volume is the pod's, and other volumes change meanwhile."""
+    script = "import os; os.chmod('/data', 0o700)\n" + REPORT.format("/conf/a")
+    name = node.pod(
+        container(
+            script,
+            securityContext={"runAsUser": 0},
+            volumeMounts=[
+                {"name": "data", "mountPath": "/data"},
+                {"name": "conf", "mountPath": "/conf"},
+            ],
+        ),
+        volumes=[
+            {"name": "data", "emptyDir": {}},
+            {"name": "conf", "configMap": {"name": "conf"}},
+        ],
+    )
+    node.create("configmaps", {"metadata": {"name": "conf"}, "data": {"a": "1"}})
+    node.until_said(name, "saw 1")
+    node.patch("conf", {"data": {"a": "2"}}, "configmaps")
+    node.until_said(name, "saw 2")
+    assert stat.S_IMODE((node.record(name).volumes / "data").stat().st_mode) == 0o700
     node.delete(name, grace=0)
 
 

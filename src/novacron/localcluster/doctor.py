@@ -11,6 +11,7 @@ from novacron.localcluster.binaries import BIN_VARIABLE, cached, check, complete
 from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.golang import go_version, machine_go, wanted_version
 from novacron.localcluster.home import Home
+from novacron.localcluster.node.ability import inability
 from novacron.localcluster.packages import install_command, missing_for_build
 from novacron.localcluster.ports import free_port
 
@@ -52,6 +53,7 @@ def examine(home: Home) -> Iterator[Finding]:
         yield from _build_needs()
     yield _disk(home, building=not ready_made and not complete(cached(home.cache)))
     yield _ports()
+    yield _pods()
 
 
 def _system() -> Finding:
@@ -128,3 +130,8 @@ def _ports() -> Finding:
     except LocalClusterError as error:
         return Finding("loopback ports", str(error), "stop what listens on all of them")
     return Finding("loopback ports", "free")
+
+
+def _pods() -> Finding:
+    # Nothing else needs it, so it is no fault.
+    return Finding("pods", inability() or "those of our own image can run here")

@@ -71,17 +71,22 @@ class Volumes:
         return place.resolve()
 
     def _empty(self, volume: Object) -> None:
-        place = self._place(volume)
-        place.chmod(0o777 if self._group is None else 0o2777)
-        if self._group is not None:
-            os.chown(place, -1, self._group)
+        # Once: what its containers make of it is theirs.
+        if not self._path(volume).is_dir():
+            place = self._place(volume)
+            if self._group is not None:
+                os.chown(place, -1, self._group)
+            place.chmod(0o777 if self._group is None else 0o2777)
 
     def _place(self, volume: Object) -> Path:
-        place = self.directory / str(volume["name"])
+        place = self._path(volume)
         if not place.is_dir():
             place.mkdir()
             place.chmod(0o755)
         return place
+
+    def _path(self, volume: Object) -> Path:
+        return self.directory / str(volume["name"])
 
     def _all(self) -> Iterator[Object]:
         yield from self.pod["spec"].get("volumes") or ()
