@@ -184,6 +184,7 @@ def test_an_agent_killed_at_any_moment_doubles_nothing(node):
     assert len(set(addresses)) == len(addresses)
 
 
+@pytest.mark.full
 def test_a_dead_node_is_noticed_and_comes_back(node):
     """The controller manager decides by our heartbeat."""
     node.kill_agent()
@@ -239,6 +240,7 @@ def test_a_stop_leaves_nothing_and_a_start_brings_everything_back(own):
         assert traces_of(own) == []
 
 
+@pytest.mark.full
 def test_a_changed_agent_is_started_anew_with_its_pods(own, monkeypatch):
     """Pods run our own code: when that is another, they must be too."""
     own.start()
@@ -262,6 +264,7 @@ def test_a_changed_agent_is_started_anew_with_its_pods(own, monkeypatch):
         assert pod["spec"]["containers"][0]["image"] == IMAGE
 
 
+@pytest.mark.full
 def test_without_the_powers_of_root_the_node_says_so(own):
     """The cluster works without it; pods wait, and the node tells what to do."""
     script = (

@@ -150,6 +150,7 @@ def test_a_killed_leader_is_started_again_and_another_leads(operator):
     assert not any(_restarts(each) for each in others)
 
 
+@pytest.mark.full
 def test_operators_do_not_notice_a_new_agent(operator):
     """Their way to the API server is away for a moment, for less than a lease lasts."""
     eventually(lambda: _leading_pod(operator) is not None, lambda: _leader(operator))
