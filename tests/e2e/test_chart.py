@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from api import Api, Refused
-from control_plane import discard, throw_away
+from control_plane import throw_away
 from helm import CHART, Helm, built
+from local_node import traces_of
 from machines import condition, host, virtual_machine
 from novacron.drivers.simulation import World
 from novacron.localcluster.components import COMPONENTS
@@ -154,7 +155,9 @@ def site(tmp_path_factory: pytest.TempPathFactory, kubernetes_binaries: Path) ->
         yield site
         site.api.close()
     finally:
-        discard(plane)
+        plane.kill("kube-controller-manager")  # so that it makes no pods anew
+        plane.stop()
+    assert traces_of(plane) == []
 
 
 def test_three_pods_are_ready_and_the_job_is_gone(site: Site) -> None:

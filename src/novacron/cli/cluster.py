@@ -151,7 +151,11 @@ def kubeconfig() -> None:
     click.echo(str(path))
 
 
-@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+# Everything from the first word on is kubectl's own, a `--` among it too.
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(arguments: Sequence[str]) -> None:
     """Run the local cluster's own kubectl: ``novacron kubectl get vm``."""

@@ -64,7 +64,7 @@ async def _serve(settings: Settings, problem: str | None) -> None:
             client, node.image, node.allocatable, node.address, settings.port, problem
         )
         endpoint = Endpoint(agent.send_log, lambda: bool(problem) or agent.ready)
-        await endpoint.listen(listening(LOOPBACK, settings.port, "lo"), _tls(settings))
+        await endpoint.listen(listening(LOOPBACK, settings.port), _tls(settings))
         if not problem:
             # Not by way of the machine's other devices: the API server is on this machine.
             near = listening(node.address, settings.port, settings.bridge)

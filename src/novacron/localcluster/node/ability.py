@@ -18,6 +18,7 @@ from novacron.localcluster.node.kernel import (
     mount,
     unshare,
 )
+from novacron.localcluster.node.netlink import add_bridge, add_veth
 
 __all__ = ["inability"]
 
@@ -56,4 +57,9 @@ def _try() -> str:
         mount("overlay", f"{base}/merged", "overlay", options=options)
     except OSError as error:
         return f"this machine cannot mount overlays ({error.strerror}); pods need them"
+    try:
+        add_bridge("trial")
+        add_veth("trial-end", "trial-peer", os.open("/proc/self/ns/net", os.O_RDONLY), "trial")
+    except OSError as error:
+        return f"this machine cannot make network links ({error.strerror}); pods need them"
     return ""

@@ -1,14 +1,14 @@
 """One container of a pod over all its runs: started, watched, started again as its pod wants."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from novacron.localcluster.node.backoff import Backoff, restarts
-from novacron.localcluster.node.environment import Missing
+from novacron.localcluster.node.environment import Unmet
 from novacron.localcluster.node.fields import UnknownField
 from novacron.localcluster.node.launcher import Launcher, NotStarted
 from novacron.localcluster.node.probes import Probes
@@ -120,8 +120,8 @@ class Container:
         attempt = before.attempt + 1 if before else 0
         while True:
             try:
-                start = await launcher.start(self.spec, attempt)
-            except (Missing, UnknownField) as missing:
+                start = await _to_the_end(launcher.start(self.spec, attempt))
+            except (Unmet, UnknownField) as missing:
                 self._cannot("CreateContainerConfigError", str(missing))
             except (NotStarted, OSError) as error:
                 self._cannot("RunContainerError", str(error))
@@ -185,9 +185,11 @@ class Container:
         """End the run because a probe says that it is of no use."""
         message = f"Container {self.name} failed {probe} probe, will be restarted"
         self.narrator.normal("Killing", message)
+        seconds = self.spec[f"{probe}Probe"].get("terminationGracePeriodSeconds")
+        grace = self.grace if seconds is None else timedelta(seconds=seconds)
         start = self.record.start()
         if start:
-            self._ending = asyncio.create_task(end(start, self.grace))
+            self._ending = asyncio.create_task(end(start, grace))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,16 @@ class _Watch:
 
     def hopeless(self, probe: str) -> None:
         self.container.give_up(probe)
+
+
+async def _to_the_end(starting: Coroutine[None, None, Start]) -> Start:
+    """Wait for a start, also when cancelled: half a start would be a process nobody knows."""
+    task = asyncio.create_task(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise
 
 
 def _moment(text: str) -> datetime:

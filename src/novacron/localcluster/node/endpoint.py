@@ -48,12 +48,14 @@ class Asked(Exception):
 SendLog = Callable[[LogRequest, Callable[[bytes], Awaitable[None]]], Awaitable[None]]
 
 
-def listening(address: str, port: int, device: str) -> socket.socket:
-    """Return a socket that listens for whoever comes by way of one network device."""
+def listening(address: str, port: int, device: str | None = None) -> socket.socket:
+    """Return a socket that listens, if a device is named only for who comes by way of it."""
     listener = socket.socket()
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device.encode() + b"\0")
+        if device:
+            name = device.encode() + b"\0"
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, name)
         listener.bind((address, port))
     except BaseException:
         listener.close()

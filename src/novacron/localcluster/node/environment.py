@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from novacron.localcluster.node.fields import field_value, resource_value
 from novacron.runtime.resource import SECRETS, Object, Resource
 
-__all__ = ["CONFIG_MAPS", "Lookup", "Missing", "Variables", "data_of", "expand"]
+__all__ = ["CONFIG_MAPS", "Lookup", "Unmet", "Variables", "data_of", "expand"]
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
@@ -21,8 +21,8 @@ Lookup = Callable[[Resource, str], Object | None]
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 
 
-class Missing(Exception):
-    """Something that the pod refers to is not there (yet); the message says what."""
+class Unmet(Exception):
+    """What the pod asks for is not there (yet), or cannot be; the message says what."""
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:
@@ -79,7 +79,7 @@ class Variables:
         for field, resource in (("secretKeyRef", SECRETS), ("configMapKeyRef", CONFIG_MAPS)):
             if reference := source.get(field):
                 return self._key(resource, reference)
-        raise Missing(f"a variable comes from {', '.join(source)}, which this node does not know")
+        raise Unmet(f"a variable comes from {', '.join(source)}, which this node does not know")
 
     def _named(self, container: Object, reference: Object) -> Object:
         named = reference.get("containerName")
@@ -93,7 +93,7 @@ class Variables:
             return _text(data[key])
         if reference.get("optional"):
             return None
-        raise Missing(f"{resource.kind} {reference['name']} has no key {key}")
+        raise Unmet(f"{resource.kind} {reference['name']} has no key {key}")
 
     def _data(self, resource: Resource, reference: Object) -> dict[str, bytes] | None:
         found = self.lookup(resource, reference["name"])
@@ -101,7 +101,7 @@ class Variables:
             return data_of(resource, found)
         if reference.get("optional"):
             return None
-        raise Missing(f"{resource.kind} {reference['name']} does not exist")
+        raise Unmet(f"{resource.kind} {reference['name']} does not exist")
 
 
 def _text(value: bytes) -> str:

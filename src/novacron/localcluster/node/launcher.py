@@ -45,7 +45,7 @@ class Launcher:
     mark: str
 
     async def start(self, container: Object, attempt: int) -> Start:
-        """Start a container; Missing when what it refers to is not there."""
+        """Start a container; Unmet when what it refers to is not there."""
         record = self.record.container(container["name"])
         record.prepare()
         record.message(attempt).touch()

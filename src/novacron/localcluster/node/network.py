@@ -17,7 +17,7 @@ from novacron.localcluster.node import netlink
 from novacron.localcluster.node.namespaces import inside, namespace_of, new_namespace
 from novacron.localcluster.node.subnet import Subnet
 
-__all__ = ["API_PORT", "Network", "PodNetwork"]
+__all__ = ["API_PORT", "Network", "PodNetwork", "cable_of"]
 
 LINK = "eth0"
 API_PORT = 443
@@ -57,7 +57,7 @@ class Network:
 
     def attach(self, uid: str, address: IPv4Interface) -> PodNetwork:
         """Give a pod a namespace with this address."""
-        cable = _cable(uid)
+        cable = cable_of(uid)
         netlink.delete_link(cable)
         handle = new_namespace()
         try:
@@ -71,7 +71,7 @@ class Network:
 
     def adopt(self, uid: str, pid: int) -> PodNetwork:
         """Take over the namespace of a pod whose process still runs."""
-        cable = _cable(uid)
+        cable = cable_of(uid)
         netlink.join(cable, self.subnet.bridge)
         return PodNetwork(namespace_of(pid), cable)
 
@@ -84,5 +84,6 @@ def _furnish(address: IPv4Interface) -> None:
     PORTS_FOR_ALL.write_text("0")
 
 
-def _cable(uid: str) -> str:
+def cable_of(uid: str) -> str:
+    """Return the name of the machine's end of a pod's cable."""
     return f"nv{uid.replace('-', '')[:13]}"

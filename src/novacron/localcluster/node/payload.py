@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from novacron.localcluster.node.environment import CONFIG_MAPS, Lookup, Missing, data_of
+from novacron.localcluster.node.environment import CONFIG_MAPS, Lookup, Unmet, data_of
 from novacron.localcluster.node.fields import field_value, resource_value
 from novacron.runtime.resource import SECRETS, Object, Resource
 
@@ -76,13 +76,13 @@ class Payload:
         name = _name(resource, part)
         found = self.lookup(resource, name)
         if found is None and not part.get("optional"):
-            raise Missing(f"{resource.kind} {name} does not exist")
+            raise Unmet(f"{resource.kind} {name} does not exist")
         data = data_of(resource, found) if found is not None else {}
         if not (items := part.get("items")):
             return {key: File(value, mode) for key, value in data.items()}
         absent = [item["key"] for item in items if item["key"] not in data]
         if absent and not part.get("optional"):
-            raise Missing(f"{resource.kind} {name} has no key {', '.join(absent)}")
+            raise Unmet(f"{resource.kind} {name} has no key {', '.join(absent)}")
         return {
             item["path"]: File(data[item["key"]], item.get("mode", mode))
             for item in items

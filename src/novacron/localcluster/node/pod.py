@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from novacron.localcluster.node.container import Container
-from novacron.localcluster.node.environment import Missing
+from novacron.localcluster.node.environment import Unmet
 from novacron.localcluster.node.fields import UnknownField
 from novacron.localcluster.node.launcher import Launcher
 from novacron.localcluster.node.node_context import NodeContext
@@ -138,7 +138,7 @@ class Pod:
                 self._reporting.changed()
                 await self._volumes.prepare(self._facts())
                 break
-            except (Missing, UnknownField) as missing:
+            except (Unmet, UnknownField) as missing:
                 self._reporting.warning("FailedMount", str(missing))
             except (OSError, ApiError) as error:
                 log.warning("pod %s: %s", self._sandbox.record.name, error)

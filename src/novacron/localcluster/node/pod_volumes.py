@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from novacron.localcluster.node.container import Narrator
-from novacron.localcluster.node.environment import Missing
+from novacron.localcluster.node.environment import Unmet
 from novacron.localcluster.node.launcher import Launcher
 from novacron.localcluster.node.marks import pods_mark
 from novacron.localcluster.node.node_context import NodeContext
@@ -46,7 +46,7 @@ class PodVolumes:
         self._changed.set()
 
     async def prepare(self, facts: PodFacts) -> None:
-        """Make every volume; Missing when something is not there yet."""
+        """Make every volume; Unmet when something is not there yet."""
         pod = self._latest()
         self._addresses = {"podIP": facts.address, "hostIP": facts.node_address}
         metadata = pod["metadata"]
@@ -60,7 +60,7 @@ class PodVolumes:
             await self.pause(self._due)
             try:
                 await self._refresh()
-            except Missing as missing:
+            except Unmet as missing:
                 # What was there is gone: the files stay as they were, as with a kubelet.
                 self._narrator.warning("FailedMount", str(missing))
             except (ApiError, OSError) as error:

@@ -85,8 +85,17 @@ class Registration:
                 await self._beat()
                 if beats % BEATS_PER_STATUS == 0:
                     await self._say(self._condition())
+            except NotFound:
+                await self._register_again()
             except ApiError as error:
                 log.warning("no heartbeat: %s", error.message)
+
+    async def _register_again(self) -> None:
+        """Come back when somebody deleted the Node."""
+        try:
+            await self.register()
+        except ApiError as error:
+            log.warning("not registered: %s", error.message)
 
     async def leave(self) -> None:
         """Say that this node runs nothing until it is back."""

@@ -32,7 +32,19 @@ PROGRAM_DIRECTORIES = (
     "bin", "sbin", "lib", "lib32", "lib64", "libx32", "usr", "etc", "opt", "nix", "gnu",
 )  # fmt: skip
 OPEN_DIRECTORIES = ("tmp", "var/tmp")
-EMPTY_DIRECTORIES = ("home", "root", "run", "var/lib", "var/log", "var/run", "proc", "sys", "dev")
+EMPTY_DIRECTORIES = (
+    "home",
+    "mnt",
+    "root",
+    "run",
+    "srv",
+    "var/lib",
+    "var/log",
+    "var/run",
+    "proc",
+    "sys",
+    "dev",
+)
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 DEVICE_LINKS = {
     "fd": "/proc/self/fd",
@@ -126,7 +138,7 @@ def _system() -> None:
 
 
 def _bind(wanted: Mount) -> None:
-    source, target = MACHINE + wanted.source, os.path.normpath(f"/{wanted.target}")
+    source, target = MACHINE + wanted.source, os.path.normpath(f"/{wanted.target.lstrip('/')}")
     if Path(source).is_dir():
         Path(target).mkdir(parents=True, exist_ok=True)
     else:

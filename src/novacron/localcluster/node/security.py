@@ -1,6 +1,6 @@
 """Whom a container runs as: the security contexts of pod and container, made one. Pure."""
 
-from novacron.localcluster.node.environment import Missing
+from novacron.localcluster.node.environment import Unmet
 from novacron.localcluster.node.image import IMAGE_USER
 from novacron.localcluster.node.order import User
 from novacron.runtime.resource import Object
@@ -23,13 +23,13 @@ DEFAULT = frozenset({
 
 
 def user_of(pod: Object, container: Object) -> User:
-    """Return who the container runs as; Missing when that contradicts ``runAsNonRoot``."""
+    """Return who the container runs as; Unmet when that contradicts ``runAsNonRoot``."""
     whole = pod["spec"].get("securityContext") or {}
     own = container.get("securityContext") or {}
     both = {**whole, **own}
     uid = both.get("runAsUser", IMAGE_USER)
     if both.get("runAsNonRoot") and uid == 0:
-        raise Missing("runAsNonRoot is set, and runAsUser is 0, which is root")
+        raise Unmet("runAsNonRoot is set, and runAsUser is 0, which is root")
     gid = both.get("runAsGroup", IMAGE_USER if uid == IMAGE_USER else 0)
     groups = {*(whole.get("supplementalGroups") or ())}
     if whole.get("fsGroup") is not None:

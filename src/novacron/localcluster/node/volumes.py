@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from novacron.localcluster.node.environment import Missing
+from novacron.localcluster.node.environment import Unmet
 from novacron.localcluster.node.order import Mount
 from novacron.localcluster.node.payload import Payload
 from novacron.localcluster.node.published import publish
@@ -33,7 +33,7 @@ class Volumes:
     pod: Object
 
     def refresh(self, payload: Payload) -> None:
-        """Bring every volume to what it should show; Missing when something is not there yet."""
+        """Bring every volume to what it should show; Unmet when something is not there yet."""
         private_directory(self.directory)
         for volume in self._all():
             if any(kind in volume for kind in PUBLISHED):
@@ -67,21 +67,26 @@ class Volumes:
             place.chmod(0o777)
         # A link could lead out of the volume.
         if not place.resolve().is_relative_to(source.resolve()):
-            raise Missing(f"subPath {part} leads out of its volume")
+            raise Unmet(f"subPath {part} leads out of its volume")
         return place.resolve()
 
     def _empty(self, volume: Object) -> None:
-        place = self._place(volume)
-        place.chmod(0o777 if self._group is None else 0o2777)
-        if self._group is not None:
-            os.chown(place, -1, self._group)
+        # Once: what its containers make of it is theirs.
+        if not self._path(volume).is_dir():
+            place = self._place(volume)
+            if self._group is not None:
+                os.chown(place, -1, self._group)
+            place.chmod(0o777 if self._group is None else 0o2777)
 
     def _place(self, volume: Object) -> Path:
-        place = self.directory / str(volume["name"])
+        place = self._path(volume)
         if not place.is_dir():
             place.mkdir()
             place.chmod(0o755)
         return place
+
+    def _path(self, volume: Object) -> Path:
+        return self.directory / str(volume["name"])
 
     def _all(self) -> Iterator[Object]:
         yield from self.pod["spec"].get("volumes") or ()
@@ -100,7 +105,7 @@ def _check_host_path(wanted: Object) -> None:
     elif kind == "FileOrCreate" and not path.exists():
         path.touch()
     if not path.exists():
-        raise Missing(f"hostPath {path} does not exist on this machine")
+        raise Unmet(f"hostPath {path} does not exist on this machine")
     check = HOST_CHECKS.get(kind)
     if check and not check(path.stat().st_mode):
-        raise Missing(f"hostPath {path} is no {kind}")
+        raise Unmet(f"hostPath {path} is no {kind}")
