@@ -10,7 +10,7 @@ UV := PYTHONPATH=.venv/tools .venv/tools/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 SOURCES := src tests bench
 
-.PHONY: help up down test test-full check bench generate docs lock binaries
+.PHONY: help up down test test-full check bench generate docs lock binaries guests
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -21,10 +21,10 @@ up: $(RUN) ## a local cluster with the operator and a first machine; flags in AR
 down: $(RUN) ## stop it; data stays
 	@$(BIN)/novacron down
 
-test: $(DEV) binaries ## the everyday tests
+test: $(DEV) binaries guests ## the everyday tests
 	$(PYTHON) -m pytest -m "not full" $(ARGS)
 
-test-full: $(DEV) binaries ## all tests
+test-full: $(DEV) binaries guests ## all tests
 	$(PYTHON) -m pytest $(ARGS)
 
 check: $(DEV) ## style, types, layers, generated files
@@ -46,6 +46,11 @@ docs: generate ## the reference pages; the rest of docs/ is written by hand
 binaries: $(RUN)
 	@$(PYTHON) -m novacron.localcluster >/dev/null
 
+# What real guests need: packages of the system, the binding of libvirt, and an image.
+guests: $(RUN)
+	@$(PYTHON) -m novacron.localcluster.hypervisor
+	@$(PYTHON) -m novacron.guests tiny --install >/dev/null
+
 lock: $(TOOLS) ## resolve all dependencies anew
 	$(COMPILE) pyproject.toml -o requirements.lock
 	$(COMPILE) --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
@@ -53,6 +58,9 @@ lock: $(TOOLS) ## resolve all dependencies anew
 		-o requirements-bench.lock
 	$(COMPILE) requirements-bootstrap.in -o requirements-bootstrap.lock
 	$(COMPILE) src/novacron/localcluster/go.in -o src/novacron/localcluster/go.lock
+	$(COMPILE) src/novacron/localcluster/libvirt.in -o src/novacron/localcluster/libvirt.lock
+	$(COMPILE) src/novacron/localcluster/libvirt-build.in \
+		-o src/novacron/localcluster/libvirt-build.lock
 
 $(TOOLS): scripts/bootstrap.sh requirements-bootstrap.lock
 	@sh scripts/bootstrap.sh
