@@ -36,12 +36,14 @@ cgroup_controllers = []
 class LibvirtDaemon:
     """One host.
 
-    ``settings`` are more lines of its configuration; one that listens on TLS does so on this
-    machine's own loopback, so it has no network namespace.
+    ``before`` is shell that its mount namespace is prepared with. ``settings`` are more lines of
+    its configuration; one that listens on TLS does so on this machine's own loopback, so it has
+    no network namespace.
     """
 
     directory: Path
     namespace: str = field(default_factory=lambda: f"nova-{uuid.uuid4().hex[:8]}")
+    before: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     process: "subprocess.Popen[bytes] | None" = None
     host_uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -86,7 +88,7 @@ class LibvirtDaemon:
         listen = "--listen" if self.listens else ""
         files = f"-f {self.directory}/etc/libvirtd.conf -p {self.directory}/pid"
         daemon = f"exec libvirtd {listen} {files}"
-        script = f"mount --make-rprivate / && {binds}; {daemon}"
+        script = f"mount --make-rprivate / && {binds}; {self.before or ':'}; {daemon}"
         with (self.directory / "out.log").open("ab") as log:
             apart = [] if self.listens else ["ip", "netns", "exec", self.namespace]
             self.process = subprocess.Popen(
@@ -126,6 +128,10 @@ class LibvirtDaemon:
         assert self.process is not None
         self.process.kill()
         self.process.wait(30)
+
+    def in_its_mounts(self, *command: str) -> None:
+        """Run something where the daemon's files are."""
+        subprocess.run(self.inside(*command), check=True)
 
     def stop(self) -> None:
         """End the daemon and every guest, and take the namespace away."""

@@ -20,9 +20,11 @@ COMPONENTS = {
     "kube-apiserver",
     "kube-controller-manager",
     "kube-scheduler",
+    "node",
     "operator",
 }
 NOBODY = 65534
+SIMULATED = ("--provider", "simulation")
 
 
 def _versions(local: LocalCluster) -> list[str]:
@@ -185,7 +187,8 @@ def another(tmp_path: Path, local_cluster: LocalCluster):
 def test_an_existing_cluster_can_be_used(another, new_control_plane):
     """No control plane of our own then; our kinds in theirs, our operator beside it."""
     theirs = new_control_plane()
-    said = another.ok("up", "--context", "novacron", "--kubeconfig", str(theirs.kubeconfig))
+    flags = ("--context", "novacron", "--kubeconfig", str(theirs.kubeconfig))
+    said = another.ok("up", *SIMULATED, *flags)
     assert "The cluster is up" in said
     assert another.pids().keys() == {"operator"}
     assert another.ok("kubeconfig").strip() == str(theirs.kubeconfig)
@@ -197,7 +200,8 @@ def test_an_existing_cluster_can_be_used(another, new_control_plane):
 
 def test_a_context_that_does_not_exist_is_one_sentence(another, control_plane):
     """And it names those that do."""
-    said = another.fails("up", "--context", "prod", "--kubeconfig", str(control_plane.kubeconfig))
+    flags = ("--context", "prod", "--kubeconfig", str(control_plane.kubeconfig))
+    said = another.fails("up", *SIMULATED, *flags)
     assert "has no context 'prod'; it has: novacron" in said
     assert not (another.home / "operator").exists()
 
@@ -205,14 +209,14 @@ def test_a_context_that_does_not_exist_is_one_sentence(another, control_plane):
 def test_an_unknown_family_is_one_sentence(another, control_plane):
     """Found before anything is changed."""
     flags = ("--context", "novacron", "--kubeconfig", str(control_plane.kubeconfig))
-    said = another.fails("up", *flags, "--families", "vmware")
+    said = another.fails("up", *SIMULATED, *flags, "--families", "vmware")
     assert "no API family is called vmware" in said
 
 
 def test_wrong_ready_made_programs_are_one_sentence(another, tmp_path):
     """Nothing is started and nothing is left."""
     (tmp_path / "bin").mkdir()
-    said = another.fails("up", "--kubernetes-bin", str(tmp_path / "bin"))
+    said = another.fails("up", *SIMULATED, "--kubernetes-bin", str(tmp_path / "bin"))
     assert "lacks etcd, kube-apiserver" in said
     assert not (another.home / "cluster").exists()
 
@@ -231,7 +235,7 @@ def test_a_broken_go_cache_is_one_sentence(another, tmp_path):
         "GOPROXY": "off",
     }
     done = subprocess.run(
-        [*NOVACRON, "up", "--yes"],
+        [*NOVACRON, "up", *SIMULATED, "--yes"],
         env=environment,
         capture_output=True,
         text=True,
@@ -258,7 +262,7 @@ def test_a_place_this_user_may_not_use_is_one_sentence(tmp_path):
         "novacron.app.entry.main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, "up"],
+        [sys.executable, "-c", script, "up", *SIMULATED],
         env={**os.environ, "NOVACRON_HOME": str(theirs / "state")},
         capture_output=True,
         text=True,
@@ -273,7 +277,7 @@ def test_a_place_this_user_may_not_use_is_one_sentence(tmp_path):
 def test_a_killed_up_is_continued_by_the_next(another):
     """Whatever it had started is found again or replaced, never doubled."""
     first = subprocess.Popen(
-        [*NOVACRON, "up"], env=another.environment, stdout=subprocess.PIPE, text=True
+        [*NOVACRON, "up", *SIMULATED], env=another.environment, stdout=subprocess.PIPE, text=True
     )
     assert first.stdout is not None
     end = time.monotonic() + DEADLINE_SECONDS
@@ -283,6 +287,6 @@ def test_a_killed_up_is_continued_by_the_next(another):
     first.wait()
     first.stdout.close()
     before = Identity.of(another.pids()["etcd"])
-    another.ok("up")
+    another.ok("up", *SIMULATED)
     assert before.alive()
     assert another.pids().keys() == COMPONENTS

@@ -67,9 +67,11 @@ class DriverPool:
         """Note that a host answers; say whether that is news."""
         return self._trouble.pop(host, None) is not None
 
-    def failed(self, host: str, why: str) -> None:
-        """Note that a host does not answer."""
+    def failed(self, host: str, why: str) -> bool:
+        """Note that a host does not answer; say whether that is news."""
+        news = host not in self._trouble
         self._trouble[host] = why
+        return news
 
     async def close(self) -> None:
         """Let go of all connections."""

@@ -133,5 +133,5 @@ async def _ask(driver: Driver, name: str) -> tuple[HostFacts | None, Condition]:
             if facts.name == name:
                 return facts, Condition("Ready", "True", "HostReady", "the host answers")
     except DriverError as error:
-        return None, Condition("Ready", "False", type(error).__name__, str(error))
+        return None, Condition("Ready", "False", error.reason, str(error))
     return None, Condition("Ready", "False", "HostUnknown", f"the driver knows no host {name}")

@@ -23,8 +23,8 @@ __all__ = ["Fetch", "Images", "open_image"]
 
 CHUNK = 1024 * 1024
 SILENCE_SECONDS = 10.0
-LATER = timedelta(seconds=15)
-AGAIN = timedelta(minutes=1)
+LATER = timedelta(seconds=5)
+AGAIN = timedelta(seconds=20)
 
 Images = Callable[[str], Path | None]
 

@@ -52,7 +52,7 @@ def test_a_good_machine_has_nothing_wrong(tmp_path, kubernetes_binaries, monkeyp
     monkeypatch.setenv("NOVACRON_KUBERNETES_BIN", str(kubernetes_binaries))
     findings = _findings(Home(tmp_path / "state", tmp_path / "cache"))
     assert all(finding.fine for finding in findings.values()), findings
-    assert {"system", "Python", "memory", "Kubernetes", "disk"} <= findings.keys()
+    assert {"system", "Python", "memory", "Kubernetes", "disk", "pods"} <= findings.keys()
 
 
 def test_looking_changes_nothing(tmp_path):
@@ -99,7 +99,8 @@ def test_without_root_the_exact_command_is_told(tools):
     )
     assert done.returncode == 1
     assert "no-such-package (the test wants it)" in done.stderr
-    assert "run `sudo apt-get install -y no-such-package` and try again" in done.stderr
+    command = "sudo apt-get install -y --no-install-recommends no-such-package"
+    assert f"run `{command}` and try again" in done.stderr
 
 
 @pytest.mark.parametrize("installer", ["apt-get", "dnf", "apk"])

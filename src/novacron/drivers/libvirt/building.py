@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
-from novacron.core.errors import DriverError
+from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.core.machine import MachinePlan
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.look import find
@@ -15,6 +16,9 @@ from novacron.drivers.libvirt.stock import InStock, Stock
 __all__ = ["Building"]
 
 log = logging.getLogger(__name__)
+
+MUCH_LATER = timedelta(minutes=5)
+NOT_AT_ALL = timedelta(0)
 
 Work = Callable[[Callable[[Builder], Any]], Awaitable[Any]]
 
@@ -29,6 +33,27 @@ class _Site:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why an order failed, and for how long the same one would fail again."""
+
+    plan: MachinePlan
+    error: DriverError
+    until: float
+    told: bool = False
+
+    @classmethod
+    def of(cls, plan: MachinePlan, error: DriverError) -> "_Failure":
+        match error:
+            case Rejected(again=again):
+                pause = again or MUCH_LATER
+            case Busy(after=after):
+                pause = after
+            case _:
+                pause = NOT_AT_ALL
+        return cls(plan, error, asyncio.get_running_loop().time() + pause.total_seconds())
+
+
 @dataclass(slots=True)
 class Building:
     """Brings images and furnishes machines, each in a task.
@@ -41,7 +66,7 @@ class Building:
     work: Work
     done: Callable[[str], None]
     _sites: dict[str, _Site] = field(default_factory=dict)
-    _failures: dict[str, tuple[MachinePlan, DriverError]] = field(default_factory=dict)
+    _failures: dict[str, _Failure] = field(default_factory=dict)
     _images: dict[tuple[str, str | None], "asyncio.Task[InStock]"] = field(default_factory=dict)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
@@ -69,10 +94,14 @@ class Building:
         return site is not None
 
     def raise_failure(self, plan: MachinePlan) -> None:
-        """Raise what went wrong with this very order before, once."""
+        """Raise what went wrong with this very order, until it is worth another attempt."""
         failed = self._failures.pop(plan.ref.uid, None)
-        if failed is not None and failed[0] == plan:
-            raise failed[1]
+        if failed is None or failed.plan != plan:
+            return
+        left = failed.until - asyncio.get_running_loop().time()
+        if not failed.told or left > 0:
+            self._failures[plan.ref.uid] = replace(failed, told=True)
+            raise failed.error
 
     def forget(self, uid: str) -> None:
         """Forget what went wrong."""
@@ -91,7 +120,7 @@ class Building:
                 image = await self._image(site)
                 await self.work(lambda builder: builder.complete(site.plan, image))
         except DriverError as error:
-            self._failures[uid] = (site.plan, error)
+            self._failures[uid] = _Failure.of(site.plan, error)
             await self._clear(uid)
         except _Stopped:
             pass

@@ -4,6 +4,7 @@ from xml.etree import ElementTree as ET
 
 import libvirt
 
+from novacron.core.errors import Rejected
 from novacron.core.host import HostFacts, StorageFacts
 from novacron.core.machine import Resources
 from novacron.drivers.libvirt.domain import Accelerator
@@ -46,11 +47,17 @@ def machinery_of(connection: libvirt.virConnect) -> Machinery:
 
 
 def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machinery) -> HostFacts:
-    """Return what a host has."""
+    """Return what a host has; raise when it could run nothing."""
+    if not machinery.can_run:
+        raise Rejected(
+            f"host {host.name} has no QEMU for x86_64 guests; install qemu-system-x86 there",
+            reason="NoQemu",
+        )
     capacity_mib, free_mib = open_pool(connection, host).room()
-    versions = {"libvirt": _version(connection.getLibVersion())}
-    if machinery.can_run:
-        versions["qemu"] = _version(connection.getVersion())
+    versions = {
+        "libvirt": _version(connection.getLibVersion()),
+        "qemu": _version(connection.getVersion()),
+    }
     return HostFacts(
         name=host.name,
         capacity=Resources(machinery.cpus, machinery.memory_mib, capacity_mib),
