@@ -8,7 +8,8 @@ from pathlib import Path
 import libvirt
 
 from crash.knife import CutClient, CutDriver, Knife, Point
-from novacron.app.main import driver_makers, serve
+from novacron.app.drivers import driver_makers
+from novacron.app.main import serve
 from novacron.app.operator import Operator
 from novacron.app.settings import Settings
 from novacron.controllers.drivers import MakeDriver

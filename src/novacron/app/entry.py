@@ -48,10 +48,12 @@ def _rbac(families: Collection[str]) -> list[dict[str, Any]]:
     return rbac(families)
 
 
-def _guest(client: "Client", machine: dict[str, Any]) -> AbstractAsyncContextManager[Guest | None]:
+def _guest(
+    client: "Client", machine: dict[str, Any], secrets: str
+) -> AbstractAsyncContextManager[Guest | None]:
     from novacron.app.guest import guest_of  # noqa: PLC0415 - heavy
 
-    return guest_of(client, machine)
+    return guest_of(client, machine, secrets)
 
 
 if __name__ == "__main__":

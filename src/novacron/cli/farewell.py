@@ -28,6 +28,7 @@ def farewell(welcomed: Welcomed, *, changed: bool, kubectl: Path | None) -> None
         *([f"export KUBECONFIG=$({novacron} kubeconfig)"] if kubectl else []),
         f"{prefix} get virtualmachines.novacron.io",
         f"{novacron} vm describe {FIRST_MACHINE}",
+        *([f"{novacron} console {FIRST_MACHINE}"] if welcomed.console else []),
         f"{novacron} vm create web --image builtin://tiny --wait",
         f"{novacron} status",
         f"{novacron} down",

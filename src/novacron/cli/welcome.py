@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import novacron
 from novacron.cli.failure import Failure
 from novacron.cli.follow import follow, in_phase
-from novacron.cli.kinds import HOSTS, MACHINES, condition, status
+from novacron.cli.kinds import HOSTS, MACHINES, OPERATOR_NAMESPACE, condition, status
 from novacron.cli.wiring import Guest, Guests
 from novacron.runtime.resource import Object, Resource
 from novacron.workplace.files import write_private
@@ -109,13 +109,13 @@ async def _see_it_run(client: "Client", guests: Guests, progress: Progress) -> S
         tell=progress.say,
     )
     assert machine is not None
-    async with guests(client, machine) as guest:
+    async with guests(client, machine, OPERATOR_NAMESPACE) as guest:
         if guest is None:
             return ()
         if machine["spec"]["template"]["spec"].get("networks"):
             progress.say(f"{FIRST_MACHINE}: booting")
             await _until_reached(client, guest)
-        return tail(await guest.console())
+        return tail((await guest.said()).data)
 
 
 async def _until_reached(client: "Client", guest: Guest) -> None:
@@ -129,9 +129,10 @@ async def _until_reached(client: "Client", guest: Guest) -> None:
                     return
                 await asyncio.sleep(LOOK_SECONDS)
     except TimeoutError as error:
+        said = tail((await guest.said()).data)
         raise Failure(
             f"{FIRST_MACHINE} runs but had no address after {RUNNING_WITHIN_SECONDS:g} s; "
-            f"its console says: {' / '.join(tail(await guest.console())) or 'nothing'}"
+            f"its console says: {' / '.join(said) or 'nothing'}"
         ) from error
 
 

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 if TYPE_CHECKING:
+    import socket
+
+    from novacron.core.driver import ConsoleStream, Display, Said
     from novacron.runtime.client import Client
 
 __all__ = ["Definitions", "Guest", "Guests", "Manifests", "Wiring", "wiring_of"]
@@ -23,12 +26,22 @@ class Guest(Protocol):
     async def addresses(self) -> tuple[str, ...]:
         """Return the addresses it has now; none while it is off."""
 
-    async def console(self) -> bytes:
-        """Return what it said on its console so far."""
+    async def said(self, since: int = 0) -> "Said":
+        """Return what it said on its console so far, or a part of that; see ``core.driver``."""
+
+    async def console(self) -> "ConsoleStream":
+        """Open its console, taking it from whoever has it."""
+
+    async def display(self) -> "Display":
+        """Tell where its screen is."""
+
+    async def open_display(self) -> "socket.socket":
+        """Connect to its screen."""
 
 
-# None stands for a machine that is only simulated.
-Guests = Callable[["Client", dict[str, Any]], AbstractAsyncContextManager[Guest | None]]
+# The namespace is that of the Secrets which hosts name; None stands for a machine of which nothing
+# can be shown, because it is only simulated.
+Guests = Callable[["Client", dict[str, Any], str], AbstractAsyncContextManager[Guest | None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,4 +110,4 @@ def screen(domain: Domain, host: LibvirtHost) -> socket.socket:
 
 def _require_running(domain: Domain) -> None:
     if domain.power is Power.OFF:
-        raise Busy("the machine is not running; start it first")
+        raise Busy("the machine is not running; start it first", reason="NotRunning")
