@@ -20,6 +20,7 @@ COMPONENTS = {
     "kube-apiserver",
     "kube-controller-manager",
     "kube-scheduler",
+    "node",
     "operator",
 }
 NOBODY = 65534

@@ -153,7 +153,11 @@ def kubeconfig() -> None:
     click.echo(str(path))
 
 
-@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+# Everything from the first word on is kubectl's own, a `--` among it too.
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(arguments: Sequence[str]) -> None:
     """Run the local cluster's own kubectl: ``novacron kubectl get vm``."""
@@ -168,13 +172,12 @@ def kubectl(arguments: Sequence[str]) -> None:
 
 def _stop(home: Home) -> list[str]:
     """Stop the operator first, so that it starts no guest again, then what it leans on."""
-    from novacron.localcluster.components import COMPONENTS  # noqa: PLC0415
     from novacron.localcluster.hypervisor import Hypervisor  # noqa: PLC0415
+    from novacron.localcluster.stopping import stop_all  # noqa: PLC0415
 
     operator = ["operator"] if OperatorProcess(home).stop() else []
     guests = ["hypervisor"] if Hypervisor(home.hypervisor).stop() else []
-    processes = Layout(home.cluster).processes
-    return operator + guests + [name for name in reversed(COMPONENTS) if processes.stop(name)]
+    return operator + guests + stop_all(Layout(home.cluster))
 
 
 def _existing(kubeconfig: Path | None, context: str) -> Adopted:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, check, complete
 from novacron.localcluster.golang import go_version, machine_go, wanted_version
+from novacron.localcluster.node.ability import inability
 from novacron.localcluster.packages import missing_for_build
 from novacron.localcluster.ports import free_port
 from novacron.workplace.errors import WorkplaceError
@@ -53,6 +54,7 @@ def examine(home: Home) -> Iterator[Finding]:
         yield from _build_needs()
     yield _disk(home, building=not ready_made and not complete(cached(home.cache)))
     yield _ports()
+    yield _pods()
 
 
 def _system() -> Finding:
@@ -131,3 +133,8 @@ def _ports() -> Finding:
     except WorkplaceError as error:
         return Finding("loopback ports", str(error), "stop what listens on all of them")
     return Finding("loopback ports", "free")
+
+
+def _pods() -> Finding:
+    # Nothing else needs it, so it is no fault.
+    return Finding("pods", inability() or "those of our own image can run here")

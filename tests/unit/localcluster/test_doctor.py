@@ -52,7 +52,7 @@ def test_a_good_machine_has_nothing_wrong(tmp_path, kubernetes_binaries, monkeyp
     monkeypatch.setenv("NOVACRON_KUBERNETES_BIN", str(kubernetes_binaries))
     findings = _findings(Home(tmp_path / "state", tmp_path / "cache"))
     assert all(finding.fine for finding in findings.values()), findings
-    assert {"system", "Python", "memory", "Kubernetes", "disk"} <= findings.keys()
+    assert {"system", "Python", "memory", "Kubernetes", "disk", "pods"} <= findings.keys()
 
 
 def test_looking_changes_nothing(tmp_path):

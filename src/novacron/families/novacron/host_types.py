@@ -54,7 +54,7 @@ class HostTaint(Model):
 
     key: Annotated[str, Field(min_length=1, max_length=317)]
     """What it is about."""
-    value: Annotated[str, Field(max_length=63)] = ""
+    value: Annotated[str, Field(max_length=63)] | None = None
     """More about it."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
     """NoSchedule keeps new machines away, PreferNoSchedule if others will do, NoExecute moves
@@ -105,8 +105,8 @@ class SimulatedFault(Model):
     """What goes wrong."""
     error: Literal["Unreachable", "Busy", "OutOfCapacity", "Rejected", "Unsupported"]
     """How it goes wrong."""
-    rate: Fraction = 1.0
-    """How often: 0 is never, 1 always."""
+    rate: Fraction | None = None
+    """How often: 0 is never, 1 always; without it, always."""
     machines: Annotated[str, Field(max_length=253)] | None = None
     """For which machines, as a pattern of names such as web-*; without it, for all."""
     message: Annotated[str, Field(max_length=1024)] | None = None

@@ -2,7 +2,8 @@
 
 Reads objects as the API server stores them. Their shape was checked and their defaults filled in
 by the schema that is generated from the types, so parsing them into the types once more would
-only cost, time for each look and 10 MiB. What is not as the schema says is Rejected.
+only cost, time for each look and 10 MiB. What is not as the schema says is Rejected. Within
+lists there are no defaults: Argo CD compares lists as a whole and would see a difference for ever.
 """
 
 import json
