@@ -12,7 +12,7 @@ SOURCES := src tests bench
 HELM := PYTHONPATH=tests $(PYTHON) -m helm
 IMAGE := novacron/novacron:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help up down test test-full check bench generate docs chart image lock binaries helm
+.PHONY: help up down test test-full check bench generate docs chart image lock binaries helm guests
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -23,10 +23,10 @@ up: $(RUN) ## a local cluster with the operator and a first machine; flags in AR
 down: $(RUN) ## stop it; data stays
 	@$(BIN)/novacron down
 
-test: $(DEV) binaries helm ## the everyday tests
+test: $(DEV) binaries helm guests ## the everyday tests
 	$(PYTHON) -m pytest -m "not full" $(ARGS)
 
-test-full: $(DEV) binaries helm ## all tests
+test-full: $(DEV) binaries helm guests ## all tests
 	$(PYTHON) -m pytest $(ARGS)
 
 check: $(DEV) ## style, types, layers, generated files
@@ -36,7 +36,7 @@ check: $(DEV) ## style, types, layers, generated files
 	$(BIN)/lint-imports
 	$(PYTHON) -m novacron.app.generate --check
 
-bench: $(BENCH) binaries ## measurements beside peers
+bench: $(BENCH) binaries guests ## measurements beside peers
 	$(PYTHON) -m bench $(ARGS)
 
 generate: $(DEV) ## definitions and reference pages from the types
@@ -57,6 +57,11 @@ binaries: $(RUN)
 helm: $(RUN)
 	@$(HELM) >/dev/null
 
+# What real guests need: packages of the system, the binding of libvirt, and an image.
+guests: $(RUN)
+	@$(PYTHON) -m novacron.localcluster.hypervisor
+	@$(PYTHON) -m novacron.guests tiny --install >/dev/null
+
 lock: $(TOOLS) ## resolve all dependencies anew
 	$(COMPILE) pyproject.toml -o requirements.lock
 	$(COMPILE) --group dev -c requirements.lock pyproject.toml -o requirements-dev.lock
@@ -64,6 +69,9 @@ lock: $(TOOLS) ## resolve all dependencies anew
 		-o requirements-bench.lock
 	$(COMPILE) requirements-bootstrap.in -o requirements-bootstrap.lock
 	$(COMPILE) src/novacron/localcluster/go.in -o src/novacron/localcluster/go.lock
+	$(COMPILE) src/novacron/localcluster/libvirt.in -o src/novacron/localcluster/libvirt.lock
+	$(COMPILE) src/novacron/localcluster/libvirt-build.in \
+		-o src/novacron/localcluster/libvirt-build.lock
 
 $(TOOLS): scripts/bootstrap.sh requirements-bootstrap.lock
 	@sh scripts/bootstrap.sh

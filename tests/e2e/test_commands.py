@@ -71,7 +71,7 @@ def test_refusals_are_one_sentence(local_cluster):
     assert local_cluster.fails("vm", "create", "x", *image, "-n", "nowhere") == (
         'no namespace "nowhere"'
     )
-    assert "must be at least 512Mi" in local_cluster.fails(
+    assert "must be at least 64Mi" in local_cluster.fails(
         "vm", "create", "x", *image, "--memory", "1Mi"
     )
     for verb in ("get", "start", "stop", "restart", "delete", "describe"):

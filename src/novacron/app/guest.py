@@ -29,7 +29,7 @@ class _Guest:
 
     async def console(self) -> bytes:
         """Return what it said on its console so far."""
-        return await self.driver.console_log(self.ref)
+        return (await self.driver.console_log(self.ref)).data
 
 
 @asynccontextmanager

@@ -126,9 +126,11 @@ def purge(*, yes: bool, cache: bool) -> None:
 def doctor(*, output: Format) -> None:
     """Check all that ``up`` needs and say how to mend it; exit code 1 when something is wrong."""
     from novacron.cli.output import show_value, table  # noqa: PLC0415
+    from novacron.cli.provider import chosen  # noqa: PLC0415
     from novacron.localcluster.doctor import examine  # noqa: PLC0415
 
-    findings = list(examine(Home.default()))
+    home = Home.default()
+    findings = [*examine(home), *chosen(home, None).examine()]
     if output is Format.TABLE:
         rows = [(f.name, "fine" if f.fine else "wrong", f.state, f.remedy) for f in findings]
         click.echo(table(("CHECKED", "RESULT", "FOUND", "REMEDY"), rows))

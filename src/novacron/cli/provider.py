@@ -1,6 +1,6 @@
 """What runs the machines of a local cluster: QEMU under a libvirt of our own, or a simulation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -8,6 +8,7 @@ from typing import Protocol
 from novacron.cli.display import Display
 from novacron.cli.failure import Failure
 from novacron.cli.host import host_body
+from novacron.localcluster.doctor import Finding
 from novacron.localcluster.hypervisor import Hypervisor
 from novacron.runtime.resource import Object
 from novacron.workplace.files import write_private
@@ -41,6 +42,9 @@ class Provider(Protocol):
     def host(self) -> Object:
         """Return the Host that stands for it."""
 
+    def examine(self) -> Iterable[Finding]:
+        """Look at what it needs of this machine."""
+
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
@@ -64,6 +68,10 @@ class Simulation:
     def host(self) -> Object:
         """Return a host with room for much."""
         return host_body(FIRST_HOST, self.name, CAPACITY)
+
+    def examine(self) -> Iterable[Finding]:
+        """Find nothing: it needs nothing."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +116,12 @@ class Libvirt:
             settings["storagePath"] = hypervisor.pool_path
         body["spec"] |= {"endpoint": hypervisor.uri, "libvirt": settings}
         return body
+
+    def examine(self) -> Iterable[Finding]:
+        """Look at packages, rights and the CPU."""
+        from novacron.localcluster.hypervisor.doctor import examine_hypervisor  # noqa: PLC0415
+
+        return examine_hypervisor()
 
     @property
     def _hypervisor(self) -> Hypervisor:

@@ -5,6 +5,7 @@ hypervisor can do is ``Driver``; anything more is a small protocol of its own th
 may also satisfy, announced in ``capabilities`` so that the scheduler can filter on it.
 """
 
+import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -23,6 +24,7 @@ __all__ = [
     "Driver",
     "Drivers",
     "Inventory",
+    "Said",
     "Watching",
 ]
 
@@ -109,11 +111,25 @@ class ConsoleStream(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """Something a machine said on its console, and where it will go on."""
+
+    data: bytes
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Display:
-    """Where a machine's screen is shown: a VNC server, as seen from its host."""
+    """Where a machine's screen is shown: a VNC server, as seen from its host.
+
+    ``near`` says whether the driver can connect to it, ``tunnel`` what to type on this machine to
+    have it here, where something can be.
+    """
 
     address: str
     port: int
+    near: bool = True
+    tunnel: str | None = None
 
 
 @runtime_checkable
@@ -123,11 +139,18 @@ class Console(Protocol):
     async def console(self, ref: MachineRef) -> ConsoleStream:
         """Open the console of a running machine."""
 
-    async def console_log(self, ref: MachineRef) -> bytes:
-        """Return what the machine said on its console so far."""
+    async def console_log(self, ref: MachineRef, since: int = 0) -> Said:
+        """Return what the machine said on its console so far.
+
+        From where an earlier part ended, or, where ``since`` is negative, so many bytes at the
+        end. A host may begin anew with what it keeps; then it is all of that.
+        """
 
     async def display(self, ref: MachineRef) -> Display:
         """Tell where the machine's screen is."""
+
+    async def open_display(self, ref: MachineRef) -> socket.socket:
+        """Connect to the machine's screen; Unsupported where it is not near."""
 
 
 class Drivers(Protocol):

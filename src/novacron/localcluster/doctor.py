@@ -14,9 +14,9 @@ from novacron.localcluster.packages import missing_for_build
 from novacron.localcluster.ports import free_port
 from novacron.workplace.errors import WorkplaceError
 from novacron.workplace.home import Home
-from novacron.workplace.packages import install_command
+from novacron.workplace.packages import Package, install_command
 
-__all__ = ["Finding", "examine"]
+__all__ = ["Finding", "examine", "missing_package"]
 
 OLDEST_PYTHON = (3, 11)
 BUILD_BYTES = 6 * 2**30
@@ -111,11 +111,13 @@ def _build_needs() -> Iterator[Finding]:
         yield Finding("Go", f"{'.'.join(map(str, go_version(go) or ()))}, {go}")
     else:
         yield Finding("Go", f"none from version {wanted} on; `novacron up` takes it from PyPI")
-    for package in missing_for_build():
-        command = install_command([package]) or ("install", package.name)
-        yield Finding(
-            package.name, f"missing: {package.purpose}", f"run `sudo {' '.join(command)}`"
-        )
+    yield from (missing_package(package) for package in missing_for_build())
+
+
+def missing_package(package: Package) -> Finding:
+    """Tell of a package that is missing, and how to get it."""
+    command = install_command([package]) or ("install", package.name)
+    return Finding(package.name, f"missing: {package.purpose}", f"run `sudo {' '.join(command)}`")
 
 
 def _disk(home: Home, *, building: bool) -> Finding:

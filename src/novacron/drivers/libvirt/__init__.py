@@ -3,7 +3,16 @@
 Loaded only when a host asks for it: the binding is compiled against the machine's libvirt.
 """
 
-from novacron.drivers.libvirt.driver import LibvirtDriver
-from novacron.drivers.libvirt.host import LibvirtHost
+import os
+
+# Failures are raised; what libvirt's library prints beside that, nobody could place. It reads this
+# when it is loaded, and what we start has its own.
+_ours = os.environ.setdefault("LIBVIRT_LOG_OUTPUTS", "4:file:/dev/null") == "4:file:/dev/null"
+
+from novacron.drivers.libvirt.driver import LibvirtDriver  # noqa: E402
+from novacron.drivers.libvirt.host import LibvirtHost  # noqa: E402
+
+if _ours:
+    del os.environ["LIBVIRT_LOG_OUTPUTS"]
 
 __all__ = ["LibvirtDriver", "LibvirtHost"]

@@ -4,14 +4,14 @@ What it knows of machines is in libvirt: a process killed at any instruction lea
 by which the next one finds the work and goes on. In memory is only what is under way right now.
 """
 
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
 import libvirt
 
-from novacron.core.driver import Accepted, Capability, ConsoleStream, Display
+from novacron.core.driver import Accepted, Capability, ConsoleStream, Display, Said
 from novacron.core.errors import Busy, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
@@ -22,8 +22,9 @@ from novacron.drivers.libvirt.connection import Connection
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.facts import Machinery, facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
+from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
-from novacron.drivers.libvirt.pool import Pool, open_pool
+from novacron.drivers.libvirt.pool import open_pool, reopened
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
@@ -42,14 +43,6 @@ async def no_credentials() -> Mapping[str, bytes]:
     return {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Site:
-    """One connection and what was read once for it."""
-
-    connection: libvirt.virConnect
-    machinery: Machinery
-
-
 class LibvirtDriver:
     """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``Console``.
 
@@ -65,7 +58,8 @@ class LibvirtDriver:
     ) -> None:
         self._host = host
         self._connection = Connection(host, credentials, self._changed)
-        self._site: _Site | None = None
+        self._machinery: Machinery | None = None
+        self._pool_path: str | None = None
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
@@ -129,8 +123,8 @@ class LibvirtDriver:
 
         def begin(builder: Builder) -> bool:
             builder.require_room(plan)
-            domain = builder.define(plan)
-            return {root_volume(plan.ref.uid), domain.configured.seed} <= builder.pool.names()
+            defined = builder.define(plan)
+            return {root_volume(plan.ref.uid), defined.seed} <= builder.pool.names()
 
         if not await self._work(begin):
             self._building.start(plan)
@@ -173,21 +167,33 @@ class LibvirtDriver:
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the host behind this connection."""
         host = self._host
+        self._machinery = self._pool_path = None  # read anew: both may have changed
         yield await self._work(
             lambda builder: facts_of(builder.pool.connection, host, builder.machinery)
         )
 
     async def console(self, ref: MachineRef) -> ConsoleStream:
         """Open the console of a running machine."""
-        return await self._work(lambda builder: console.opened(_present(builder, ref)))
 
-    async def console_log(self, ref: MachineRef) -> bytes:
-        """Return what the machine said on its console so far."""
-        return await self._work(lambda builder: console.log(builder.pool, ref.uid))
+        def open_console(link: Link) -> ConsoleStream:
+            domain = _present(self._builder(link.connection), ref)
+            return console.opened(domain, link, self._host.name)
+
+        return await self._connection.run_apart(open_console)
+
+    async def console_log(self, ref: MachineRef, since: int = 0) -> Said:
+        """Return what the machine said on its console so far, or the latter part of it."""
+        return await self._work(lambda builder: console.log(builder.pool, ref.uid, since))
 
     async def display(self, ref: MachineRef) -> Display:
         """Tell where the machine's screen is."""
-        return await self._work(lambda builder: console.display(_present(builder, ref)))
+        host = self._host
+        return await self._work(lambda builder: console.display(_present(builder, ref), host))
+
+    async def open_display(self, ref: MachineRef) -> socket.socket:
+        """Connect to the machine's screen."""
+        host = self._host
+        return await self._work(lambda builder: console.screen(_present(builder, ref), host))
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""
@@ -208,19 +214,26 @@ class LibvirtDriver:
             raise Busy("it is still being made")
 
     async def _work(self, work: Callable[[Builder], T]) -> T:
-        return await self._connection.run(lambda connection: work(self._builder(connection)))
+        return await self._connection.run(lambda connection: self._run(connection, work))
 
     async def _work_long(self, work: Callable[[Builder], T]) -> T:
-        return await self._connection.run_long(lambda connection: work(self._builder(connection)))
+        return await self._connection.run_long(lambda connection: self._run(connection, work))
+
+    def _run(self, connection: libvirt.virConnect, work: Callable[[Builder], T]) -> T:
+        try:
+            return work(self._builder(connection))
+        except BaseException:
+            # Perhaps because the host is not any more what it was when it was read.
+            self._machinery = self._pool_path = None
+            raise
 
     def _builder(self, connection: libvirt.virConnect) -> Builder:
-        site = self._site
-        if site is None or site.connection is not connection:
-            site = self._site = _Site(connection, Machinery(connection))
-        return Builder(self._host, site.machinery, self._pool(connection))
-
-    def _pool(self, connection: libvirt.virConnect) -> Pool:
-        return open_pool(connection, self._host)
+        machinery, path = self._machinery, self._pool_path
+        if machinery is None:
+            machinery = self._machinery = Machinery(connection)
+        pool = reopened(connection, self._host, path) if path else open_pool(connection, self._host)
+        self._pool_path = pool.path
+        return Builder(self._host, machinery, pool)
 
     async def _ask_to_stop(self, uid: str) -> bool:
         """Ask a guest to shut down; say whether it is off by now."""

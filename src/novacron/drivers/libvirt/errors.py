@@ -16,7 +16,7 @@ from novacron.core.errors import (
     Unsupported,
 )
 
-__all__ = ["NOT_THERE", "code_of", "core_errors", "translated"]
+__all__ = ["NOT_THERE", "code_of", "core_errors", "sentence", "translated"]
 
 HYPERVISOR_AGAIN = timedelta(seconds=10)
 NOT_THERE = frozenset(
@@ -50,7 +50,8 @@ REFUSED = frozenset(
 )
 CANNOT = frozenset({libvirt.VIR_ERR_NO_SUPPORT, libvirt.VIR_ERR_OPERATION_UNSUPPORTED})
 AT_WORK = frozenset({libvirt.VIR_ERR_OPERATION_INVALID, libvirt.VIR_ERR_OPERATION_TIMEOUT})
-# Transport failures come as system errors too; the domain tells them from those of the daemon.
+# Transport failures come under these too; the domain tells them from those of the daemon.
+VAGUE = frozenset({libvirt.VIR_ERR_SYSTEM_ERROR, libvirt.VIR_ERR_INTERNAL_ERROR})
 FROM_TRANSPORT = frozenset(
     {libvirt.VIR_FROM_RPC, libvirt.VIR_FROM_REMOTE, libvirt.VIR_FROM_STREAMS}
 )
@@ -67,13 +68,10 @@ def code_of(error: libvirt.libvirtError) -> int:
 
 def translated(error: libvirt.libvirtError, host: str) -> DriverError:
     """Return the core's failure for one of libvirt's."""
-    code, said = code_of(error), _sentence(error)
+    code, said = code_of(error), sentence(error)
     if NO_ROOM.search(said):
         return OutOfCapacity(f"host {host} has no room: {said}")
-    transport = code == libvirt.VIR_ERR_SYSTEM_ERROR and (
-        error.get_error_domain() in FROM_TRANSPORT
-    )
-    if code in CONNECTION or transport:
+    if code in CONNECTION or (code in VAGUE and error.get_error_domain() in FROM_TRANSPORT):
         return Unreachable(f"host {host} does not answer: {said}")
     if code in NOT_THERE or code in AT_WORK:
         return Busy(f"host {host}: {said}")
@@ -93,6 +91,7 @@ def core_errors(host: str) -> Iterator[None]:
         raise translated(error, host) from error
 
 
-def _sentence(error: libvirt.libvirtError) -> str:
+def sentence(error: libvirt.libvirtError) -> str:
+    """Return what libvirt says, on one line of reasonable length."""
     text = error.get_error_message() or str(error)
     return " ".join(text.split())[:600]

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from shlex import join
 from urllib.parse import urlsplit
 
 __all__ = ["Credentials", "LibvirtHost"]
@@ -30,6 +31,22 @@ class LibvirtHost:
     def is_session(self) -> bool:
         """Say whether it is a user's own daemon, which may not make bridges."""
         return urlsplit(self.uri).path == "/session"
+
+    @property
+    def is_near(self) -> bool:
+        """Say whether it is reached by a socket of this machine, by which files can be handed."""
+        parts = urlsplit(self.uri)
+        return not parts.netloc and parts.scheme in ("qemu", "qemu+unix")
+
+    def tunnel(self, address: str, port: int) -> str | None:
+        """Return the command that brings a port of the host here, where there is one."""
+        parts = urlsplit(self.uri)
+        if parts.scheme != "qemu+ssh":
+            return None
+        user = f"{parts.username}@" if parts.username else ""
+        beside = ["-p", str(parts.port)] if parts.port else []
+        forward = f"{port}:{address}:{port}"
+        return join(["ssh", "-N", "-L", forward, *beside, f"{user}{parts.hostname}"])
 
     def on_network(self, network: str | None) -> "LibvirtHost":
         """Return the host with machines plugged into another network."""

@@ -14,7 +14,7 @@ from novacron.core.errors import Rejected
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool"]
+__all__ = ["Pool", "open_pool", "reopened"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -37,6 +37,11 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             reason="PoolUnusable",
         )
     return Pool(connection, pool, path)
+
+
+def reopened(connection: libvirt.virConnect, host: LibvirtHost, path: str) -> "Pool":
+    """Return the host's pool, which was found to be of use a moment ago."""
+    return Pool(connection, connection.storagePoolLookupByName(host.pool), path)
 
 
 def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:
@@ -115,13 +120,18 @@ class Pool:
             self.remove(name)
             raise
 
-    def read(self, name: str) -> bytes:
-        """Return the bytes of a volume; nothing when there is none."""
+    def length(self, name: str) -> int:
+        """Return how many bytes a volume has; none when there is no such volume."""
+        volume = self.find(name)
+        return int(volume.info()[1]) if volume else 0
+
+    def read(self, name: str, start: int = 0) -> bytes:
+        """Return the bytes of a volume from there on; nothing when there is none."""
         volume = self.find(name)
         if volume is None:
             return b""
         stream = self.connection.newStream()
-        volume.download(stream, 0, 0)
+        volume.download(stream, start, 0)
         parts: list[bytes] = []
         try:
             while part := stream.recv(CHUNK):

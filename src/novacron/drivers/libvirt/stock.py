@@ -9,6 +9,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from secrets import token_hex
 
@@ -54,7 +55,8 @@ class Stock:
         """Return what changes when the image behind an address does."""
         scheme, _, name = fetch.source.partition("://")
         if scheme == "builtin" and (path := self.builtin(name)):
-            return _digest(path)
+            found = path.stat()
+            return _digest(path, found.st_size, found.st_mtime_ns)
         return f"{fetch.source} {fetch.version}"
 
     def _elsewhere(self, pool: Pool, key: str) -> InStock | None:
@@ -109,6 +111,7 @@ def _key(version: str) -> str:
     return hashlib.sha256(version.encode()).hexdigest()[:20]
 
 
-def _digest(path: Path) -> str:
+@lru_cache(maxsize=8)
+def _digest(path: Path, _size: int, _modified_ns: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -7,6 +7,7 @@ not answer would keep the operator from ever stopping.
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 __all__ = ["in_thread"]
@@ -33,7 +34,7 @@ async def in_thread(work: Callable[[], T], name: str) -> T:
             outcome, value = future.set_exception, error
         else:
             outcome, value = future.set_result, result  # type: ignore[assignment]
-        if not loop.is_closed():
+        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
             loop.call_soon_threadsafe(deliver, lambda: outcome(value))
 
     threading.Thread(target=run, name=name, daemon=True).start()

@@ -3,7 +3,7 @@
 import uuid
 from pathlib import Path
 
-from novacron.localcluster.hypervisor.kvm import open_to_group
+from novacron.localcluster.hypervisor.kvm import guest_group
 from novacron.workplace.files import write_private
 
 __all__ = ["write_configuration"]
@@ -23,20 +23,23 @@ log_outputs = "3:stderr"
 # Control groups would outlive the daemon; a /dev for each guest cannot be made where KVM is hidden.
 GUESTS = """\
 # Written by novacron.
-user = "+{user}"
-group = "+{group}"
 security_driver = "none"
 remember_owner = 0
 stdio_handler = "file"
 cgroup_controllers = []
 namespaces = []
 """
+WHO = """\
+user = "+{user}"
+group = "+{group}"
+"""
 
 
-def write_configuration(directory: Path) -> str:
+def write_configuration(directory: Path, *, privileged: bool) -> str:
     """Write both files if they differ; return what changes with them."""
     daemon = DAEMON.format(uuid=_identity(directory / "uuid"))
-    guests = GUESTS.format(user=GUEST_USER, group=open_to_group() or GUEST_USER)
+    who = WHO.format(user=GUEST_USER, group=guest_group() or GUEST_USER)
+    guests = GUESTS + (who if privileged else "")
     for name, text in {"libvirtd.conf": daemon, "qemu.conf": guests}.items():
         path = directory / name
         if not path.exists() or path.read_text() != text:

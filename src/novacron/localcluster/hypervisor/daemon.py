@@ -14,6 +14,7 @@ from novacron.localcluster.hypervisor.launch import environment, program, root_c
 from novacron.localcluster.hypervisor.network_namespace import NetworkNamespace
 from novacron.localcluster.hypervisor.places import Places
 from novacron.localcluster.hypervisor.remains import end_processes, processes_of, remove_bridges
+from novacron.localcluster.hypervisor.rights import missing_right
 from novacron.localcluster.hypervisor.virsh import Virsh
 from novacron.localcluster.identity import Identity, boot
 from novacron.localcluster.processes import Processes, Program
@@ -23,7 +24,7 @@ __all__ = ["DAEMON", "Hypervisor"]
 
 DAEMON = "libvirtd"
 # The first start asks every QEMU what it can do.
-READY_WITHIN = timedelta(seconds=90)
+READY_WITHIN = timedelta(seconds=60)
 GUEST_GRACE = timedelta(seconds=8)
 USER_MODE = "user"
 
@@ -65,10 +66,11 @@ class Hypervisor:
 
     def start(self) -> bool:
         """Start it or bring it up to date, wait until it is ready; say whether it was started."""
+        self._require_rights()
         private_directory(self.directory)
         self._forget_last_boot()
         self._places.make()
-        version = write_configuration(self._places.own("etc"))
+        version = write_configuration(self._places.own("etc"), privileged=self.privileged)
         if not self.privileged:
             self._places.make_alias()
         if self._namespace:
@@ -108,6 +110,14 @@ class Hypervisor:
     def _namespace(self) -> NetworkNamespace | None:
         record = self.directory / "namespace"
         return NetworkNamespace(self.namespace, record) if self.namespace else None
+
+    def _require_rights(self) -> None:
+        right = missing_right() if self.privileged else None
+        if right:
+            raise LocalClusterError(
+                f"this root has no {right}, which guests on a bridge need; "
+                f"give the container {right}, or run as an ordinary user"
+            )
 
     def _program(self, version: str) -> Program:
         supervised = (sys.executable, "-m", "novacron.localcluster.supervise")

@@ -6,12 +6,14 @@ import re
 import stat
 from pathlib import Path
 
-__all__ = ["DEVICE", "open_to_group", "why_emulated"]
+__all__ = ["DEVICE", "guest_group", "open_to_guests", "why_emulated"]
 
 DEVICE = Path("/dev/kvm")
 CPUS = Path("/proc/cpuinfo")
 GET_API_VERSION = 0xAE00
 API_VERSION = 12
+GROUP = stat.S_IRGRP | stat.S_IWGRP
+OTHERS = stat.S_IROTH | stat.S_IWOTH
 FLAGS = re.compile(r"^flags\s*:.*\b(vmx|svm)\b", re.MULTILINE)
 
 
@@ -31,14 +33,24 @@ def why_emulated() -> str | None:
         works = False
     finally:
         os.close(handle)
-    return None if works else f"{DEVICE} does not answer as KVM does"
+    if not works:
+        return f"{DEVICE} does not answer as KVM does"
+    if os.geteuid() == 0 and not open_to_guests():
+        return f"{DEVICE} is root's alone, and guests are not root; give it to the group kvm"
+    return None
 
 
-def open_to_group() -> int | None:
-    """Return the group that may use the device, for guests that run as nobody in particular."""
-    try:
-        found = DEVICE.stat()
-    except OSError:
+def open_to_guests() -> bool:
+    """Say whether guests that root starts may use the device: they run as nobody in particular."""
+    return DEVICE.exists() and (_has(DEVICE, OTHERS) or guest_group() is not None)
+
+
+def guest_group() -> int | None:
+    """Return the group that may use the device, unless it is root's own."""
+    if not DEVICE.exists() or not _has(DEVICE, GROUP):
         return None
-    wanted = stat.S_IRGRP | stat.S_IWGRP
-    return found.st_gid if found.st_gid and found.st_mode & wanted == wanted else None
+    return DEVICE.stat().st_gid or None
+
+
+def _has(path: Path, mode: int) -> bool:
+    return path.stat().st_mode & mode == mode

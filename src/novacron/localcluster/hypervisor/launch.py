@@ -6,7 +6,7 @@ Only command lines; nothing here starts anything.
 from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
-from novacron.localcluster.hypervisor.kvm import DEVICE, open_to_group
+from novacron.localcluster.hypervisor.kvm import DEVICE, open_to_guests
 from novacron.localcluster.hypervisor.places import Places
 from novacron.workplace.programs import SEARCH, find_program
 
@@ -53,7 +53,7 @@ def _hidden(places: Places) -> tuple[str, ...]:
     libvirt looks at it with all rights and then finds that guests have none, so it asks every QEMU
     anew what it can do, seconds for each call.
     """
-    if not DEVICE.exists() or open_to_group() is not None:
+    if not DEVICE.exists() or open_to_guests():
         return ()
     return str(_closed(places.directory / "no-kvm")), str(DEVICE)
 
