@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import novacron
 from novacron.cli.failure import Failure
-from novacron.cli.follow import follow, in_phase
+from novacron.cli.follow import follow, in_phase, state_of
 from novacron.cli.kinds import HOSTS, MACHINES, condition, status
 from novacron.cli.wiring import Guest, Guests
 from novacron.runtime.resource import Object, Resource
@@ -132,9 +132,11 @@ async def _until_reached(client: "Client", guest: Guest, progress: Progress) -> 
         return
     progress.say(f"{FIRST_MACHINE}: booting")
     if not await _comes_true(same, RUNNING_WITHIN_SECONDS):
+        machine = await client.get(MACHINES, FIRST_MACHINE, NAMESPACE)
         raise Failure(
-            f"{FIRST_MACHINE} runs but had no address after {RUNNING_WITHIN_SECONDS:g} s; "
-            f"its console says: {' / '.join(tail(await guest.console())) or 'nothing'}"
+            f"{FIRST_MACHINE} had no address after {RUNNING_WITHIN_SECONDS:g} s; it is "
+            f"{state_of(machine)}; its console ends with: "
+            f"{' / '.join(tail(await guest.console())) or 'nothing'}"
         )
 
     async def ready() -> bool:

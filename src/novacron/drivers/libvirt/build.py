@@ -98,6 +98,13 @@ class Builder:
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
         self.pool.overlay(root_volume(uid), size.disk_mib, base, image.format)
 
+    def start(self, domain: Domain) -> None:
+        """Start a guest; its network may have been taken down since it was made."""
+        if domain.power is Power.OFF:
+            if self.host.network:
+                ensure_network(self._connection, self.host.network)
+            domain.handle.create()
+
     def change(self, plan: MachinePlan, domain: Domain) -> None:
         """Give a machine what the plan says, and a running guest as much of it as it can take."""
         uid, size = plan.ref.uid, plan.resources

@@ -144,7 +144,7 @@ class LibvirtDriver:
         """Start or stop the machine; a forced stop asks the guest nothing."""
         if want is Power.ON:
             self._require_idle(ref.uid)
-            await self._work(lambda builder: _start(_present(builder, ref)))
+            await self._work(lambda builder: builder.start(_present(builder, ref)))
         elif force:
             await self._work(lambda builder: _pull_plug(_present(builder, ref)))
             self._stopping.forget(ref.uid)
@@ -263,11 +263,6 @@ def _present(builder: Builder, ref: MachineRef) -> Domain:
     if domain is None:
         raise Busy(f"{ref.name} is not on host {builder.host.name} any more")
     return domain
-
-
-def _start(domain: Domain) -> None:
-    if domain.power is Power.OFF:
-        domain.handle.create()
 
 
 def _pull_plug(domain: Domain) -> None:
