@@ -49,6 +49,7 @@ import pytest
 
 from api import Api
 from control_plane import API_ONLY, discard, throw_away
+from libvirt_daemon import stop_shared_daemon
 from local_cluster import LocalCluster, processes_under
 from local_node import NodeCluster, traces_of
 from novacron.localcluster.binaries import locate
@@ -67,6 +68,11 @@ def pytest_configure() -> None:
     set, asyncio makes one for it, and its end is a ResourceWarning in some innocent test.
     """
     asyncio.set_event_loop(None)
+
+
+def pytest_sessionfinish() -> None:
+    """End what tests share without asking for it by a fixture."""
+    stop_shared_daemon()
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """A libvirt daemon of the tests' own, in namespaces of its own."""
 
-import atexit
 import os
 import signal
 import subprocess
@@ -8,7 +7,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -163,11 +162,16 @@ def own_daemon(settings: Mapping[str, str] | None = None) -> Iterator[LibvirtDae
             daemon.stop()
 
 
+_shared = ExitStack()
+
+
 @cache
 def shared_daemon() -> LibvirtDaemon:
     """One daemon for the whole run: its start is longer than most tests."""
-    directory = tempfile.TemporaryDirectory(prefix="novacron-libvirt-")
-    started = LibvirtDaemon(Path(directory.name)).start()
-    atexit.register(directory.cleanup)
-    atexit.register(started.stop)
-    return started
+    return _shared.enter_context(own_daemon())
+
+
+def stop_shared_daemon() -> None:
+    """End it, if it was ever needed."""
+    _shared.close()
+    shared_daemon.cache_clear()

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,9 @@ class NodeCluster:
         """Create a pod and return its name."""
         name = name or f"pod-{uuid4().hex[:6]}"
         body = {"metadata": {"name": name, "labels": {"app": name}}}
-        self.create("pods", {**body, "spec": {"containers": list(containers), **spec}})
+        # Whoever is asked to end before its program has begun to listen is ended by force.
+        grace = {"terminationGracePeriodSeconds": 3}
+        self.create("pods", {**body, "spec": {"containers": list(containers), **grace, **spec}})
         return name
 
     def get(self, name: str, kind: str = "pods") -> Object | None:
@@ -206,7 +209,8 @@ class NodeCluster:
             for item in self.api.call("GET", self._path(kind))["items"]:
                 self.delete(item["metadata"]["name"], kind)
         for item in self.api.call("GET", self._path("pods"))["items"]:
-            self.delete(item["metadata"]["name"], grace=0)
+            with suppress(Refused):  # it may be going this moment
+                self.delete(item["metadata"]["name"], grace=0)
 
     def _path(self, kind: str) -> str:
         groups = {"deployments": "apps/v1", "jobs": "batch/v1"}

@@ -121,7 +121,7 @@ def test_what_ended_while_nobody_looked_is_started_again(node):
 
 def test_a_pod_deleted_while_nobody_looked_is_ended(node):
     """Also when the API server has forgotten it altogether."""
-    gone, asked = node.pod(sleeper()), node.pod(sleeper(), terminationGracePeriodSeconds=1)
+    gone, asked = node.pod(sleeper()), node.pod(sleeper())
     starts = []
     for name in (gone, asked):
         node.until_ready(name)

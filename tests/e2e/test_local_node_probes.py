@@ -74,7 +74,6 @@ def test_liveness_restarts_a_container(node):
     name = node.pod(
         container(SERVER, livenessProbe=HTTP, **STATE),
         volumes=VOLUMES,
-        terminationGracePeriodSeconds=1,
     )
     node.until_ready(name)
     _answer(node, name, 503)
@@ -144,7 +143,6 @@ def test_a_container_that_never_starts_up_is_started_again(node):
     """Startup has its own patience, and it ends."""
     name = node.pod(
         sleeper(startupProbe={"tcpSocket": {"port": 9}, **QUICK}),
-        terminationGracePeriodSeconds=1,
     )
     node.until(name, lambda pod: _restarts(pod) >= 1)
 
@@ -186,7 +184,7 @@ def test_addresses_are_used_again(node):
     """Pods come and go; 254 of them must not be all there ever are."""
     seen = set()
     for _ in range(2):
-        name = node.pod(sleeper(), terminationGracePeriodSeconds=1)
+        name = node.pod(sleeper())
         seen.add(node.until_ready(name)["status"]["podIP"])
         node.delete(name)
         node.until_gone(name)

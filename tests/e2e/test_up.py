@@ -27,18 +27,6 @@ NOBODY = 65534
 SIMULATED = ("--provider", "simulation")
 
 
-def _versions(local: LocalCluster) -> list[str]:
-    """The resource version of everything that `up` writes: it moves with every write."""
-    kinds = "crd,clusterrole,clusterrolebinding,virtualmachines.novacron.io,hosts.novacron.io"
-    listed = json.loads(local.ok("kubectl", "get", kinds, "-A", "-o", "json"))
-    return sorted(
-        f"{item['kind']} {item['metadata']['name']} {item['metadata']['resourceVersion']}"
-        for item in listed["items"]
-        # Kubernetes fills its own aggregated roles in the background.
-        if "role" not in item["kind"].lower() or item["metadata"]["name"].startswith("novacron")
-    )
-
-
 def _running(local: LocalCluster, name: str = "hello") -> bool:
     return local.json("vm", "get", name)["status"]["phase"] == "Running"
 
@@ -55,13 +43,20 @@ def test_a_first_machine_runs(local_cluster):
 
 def test_a_second_up_changes_nothing_and_says_what_to_type(local_cluster):
     """It is what people type when they are not sure."""
-    pids, versions = local_cluster.pids(), _versions(local_cluster)
+    pids, versions = local_cluster.pids(), local_cluster.versions()
     said = local_cluster.ok("up")
     assert "already running" in said
     assert "export KUBECONFIG=$(" in said
     assert "vm describe hello" in said
     assert local_cluster.pids() == pids
-    assert _versions(local_cluster) == versions
+    assert local_cluster.versions() == versions
+
+
+def test_what_runs_the_machines_stays_what_it_was(local_cluster):
+    """A machine on a host that turned into another one would be lost."""
+    said = local_cluster.fails("up", "--provider", "libvirt")
+    assert "this cluster was set up with --provider simulation" in said
+    assert local_cluster.pids().keys() == COMPONENTS
 
 
 def test_what_the_user_stopped_or_deleted_stays_so(local_cluster):

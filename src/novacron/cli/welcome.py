@@ -5,14 +5,15 @@ Given once. A user who deletes or stops them finds them so after the next ``up``
 
 import asyncio
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import novacron
 from novacron.cli.failure import Failure
-from novacron.cli.follow import follow, in_phase
+from novacron.cli.follow import follow, in_phase, state_of
 from novacron.cli.kinds import HOSTS, MACHINES, OPERATOR_NAMESPACE, condition, status
 from novacron.cli.wiring import Guest, Guests
 from novacron.runtime.resource import Object, Resource
@@ -28,6 +29,8 @@ FIRST_MACHINE = "hello"
 NAMESPACE = "default"
 EXAMPLE = "examples/01-first-vm.yaml"
 RUNNING_WITHIN_SECONDS = 120.0
+READY_WITHIN_SECONDS = 3.0
+READY = "novacron-tiny: ready"
 LOOK_SECONDS = 0.2
 CONSOLE_LINES = 5
 # Colours, cursor movements and whatever else is meant for a terminal and not for a log.
@@ -113,27 +116,43 @@ async def _see_it_run(client: "Client", guests: Guests, progress: Progress) -> S
         if guest is None:
             return ()
         if machine["spec"]["template"]["spec"].get("networks"):
-            progress.say(f"{FIRST_MACHINE}: booting")
-            await _until_reached(client, guest)
+            await _until_reached(client, guest, progress)
         return tail((await guest.said()).data)
 
 
-async def _until_reached(client: "Client", guest: Guest) -> None:
+async def _until_reached(client: "Client", guest: Guest, progress: Progress) -> None:
     """Wait until guest and status tell the same addresses: a status may be from before."""
-    try:
-        async with asyncio.timeout(RUNNING_WITHIN_SECONDS):
-            while True:
-                addresses = await guest.addresses()
-                machine = await client.get(MACHINES, FIRST_MACHINE, NAMESPACE)
-                if addresses and set(status(machine).get("ipAddresses") or ()) == set(addresses):
-                    return
-                await asyncio.sleep(LOOK_SECONDS)
-    except TimeoutError as error:
-        said = tail((await guest.said()).data)
+
+    async def same() -> bool:
+        addresses = set(await guest.addresses())
+        machine = await client.get(MACHINES, FIRST_MACHINE, NAMESPACE)
+        return bool(addresses) and addresses == set(status(machine).get("ipAddresses") or ())
+
+    if await same():
+        return
+    progress.say(f"{FIRST_MACHINE}: booting")
+    if not await _comes_true(same, RUNNING_WITHIN_SECONDS):
+        machine = await client.get(MACHINES, FIRST_MACHINE, NAMESPACE)
         raise Failure(
-            f"{FIRST_MACHINE} runs but had no address after {RUNNING_WITHIN_SECONDS:g} s; "
-            f"its console says: {' / '.join(said) or 'nothing'}"
-        ) from error
+            f"{FIRST_MACHINE} had no address after {RUNNING_WITHIN_SECONDS:g} s; it is "
+            f"{state_of(machine)}; its console ends with: "
+            f"{' / '.join(tail((await guest.said()).data)) or 'nothing'}"
+        )
+
+    async def ready() -> bool:
+        return any(READY in line for line in tail((await guest.said()).data))
+
+    # It is about to say so; no fault if it does not.
+    await _comes_true(ready, READY_WITHIN_SECONDS)
+
+
+async def _comes_true(claim: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not await claim():
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+    return True
 
 
 async def _mend(client: "Client", host: Object) -> None:

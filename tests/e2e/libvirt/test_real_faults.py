@@ -220,7 +220,7 @@ def test_a_daemon_that_is_not_there_at_first(
     host = scene.declare_host(driver="libvirt", endpoint=daemon.uri, simulation=None)
     obj = scene.until_host(host, lambda obj: bool(condition(obj, "Ready")))
     assert condition(obj, "Ready")["reason"] == "HostUnreachable"
-    assert "does not answer" in condition(obj, "Ready")["message"]
+    assert "cannot be reached" in condition(obj, "Ready")["message"]
     daemon.start()
     try:
         scene.until_host(host, lambda obj: condition(obj, "Ready")["status"] == "True")

@@ -64,21 +64,15 @@ class Builder:
             if wanted > there:
                 raise OutOfCapacity(f"host {self.host.name} has {there} {what}, not {wanted}")
 
-    def define(self, plan: MachinePlan) -> Domain:
-        """Write the machine down, if it is not yet."""
+    def define(self, plan: MachinePlan) -> Defined:
+        """Write the machine down, if it is not yet; return what is written."""
         domain = find(self._connection, plan.ref.uid)
         if domain is None or not domain.configured.mark.shape:
             if self.host.network:
                 ensure_network(self._connection, self.host.network)
             name = domain.configured.name if domain else self._free_name(plan)
-            self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))
-            domain = find(self._connection, plan.ref.uid)
-        if domain is None:
-            raise Rejected(
-                f"host {self.host.name} has a foreign domain with this machine's UUID",
-                reason="ForeignDomain",
-            )
-        return domain
+            return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))
+        return domain.configured
 
     def has_root(self, uid: str) -> bool:
         """Say whether a machine has its first disk, on which its guest's data may be."""
@@ -103,6 +97,13 @@ class Builder:
         if base is None:
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
         self.pool.overlay(root_volume(uid), size.disk_mib, base, image.format)
+
+    def start(self, domain: Domain) -> None:
+        """Start a guest; its network may have been taken down since it was made."""
+        if domain.power is Power.OFF:
+            if self.host.network:
+                ensure_network(self._connection, self.host.network)
+            domain.handle.create()
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
         """Give a machine what the plan says, and a running guest as much of it as it can take."""
@@ -149,7 +150,7 @@ class Builder:
             raise
         return spare_name(plan.ref)
 
-    def _write(self, plan: MachinePlan, name: str, seed: str) -> None:
+    def _write(self, plan: MachinePlan, name: str, seed: str) -> Defined:
         place = Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
@@ -164,6 +165,7 @@ class Builder:
         mark = defined.mark.element()
         mark.set("shape", defined.shape)
         _set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+        return defined
 
     def _grow_disk(self, uid: str, size_mib: int, domain: Domain) -> None:
         if domain.power is Power.OFF:

@@ -8,7 +8,6 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 import libvirt
 
@@ -25,7 +24,7 @@ from novacron.drivers.libvirt.facts import Machinery, facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
-from novacron.drivers.libvirt.pool import open_pool
+from novacron.drivers.libvirt.pool import open_pool, reopened
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
@@ -59,7 +58,8 @@ class LibvirtDriver:
     ) -> None:
         self._host = host
         self._connection = Connection(host, credentials, self._changed)
-        self._machinery: WeakKeyDictionary[libvirt.virConnect, Machinery] = WeakKeyDictionary()
+        self._machinery: Machinery | None = None
+        self._pool_path: str | None = None
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
@@ -123,8 +123,8 @@ class LibvirtDriver:
 
         def begin(builder: Builder) -> bool:
             builder.require_room(plan)
-            domain = builder.define(plan)
-            return {root_volume(plan.ref.uid), domain.configured.seed} <= builder.pool.names()
+            defined = builder.define(plan)
+            return {root_volume(plan.ref.uid), defined.seed} <= builder.pool.names()
 
         if not await self._work(begin):
             self._building.start(plan)
@@ -144,7 +144,7 @@ class LibvirtDriver:
         """Start or stop the machine; a forced stop asks the guest nothing."""
         if want is Power.ON:
             self._require_idle(ref.uid)
-            await self._work(lambda builder: _start(_present(builder, ref)))
+            await self._work(lambda builder: builder.start(_present(builder, ref)))
         elif force:
             await self._work(lambda builder: _pull_plug(_present(builder, ref)))
             self._stopping.forget(ref.uid)
@@ -167,6 +167,7 @@ class LibvirtDriver:
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the host behind this connection."""
         host = self._host
+        self._machinery = self._pool_path = None  # read anew: both may have changed
         yield await self._work(
             lambda builder: facts_of(builder.pool.connection, host, builder.machinery)
         )
@@ -213,16 +214,26 @@ class LibvirtDriver:
             raise Busy("it is still being made")
 
     async def _work(self, work: Callable[[Builder], T]) -> T:
-        return await self._connection.run(lambda connection: work(self._builder(connection)))
+        return await self._connection.run(lambda connection: self._run(connection, work))
 
     async def _work_long(self, work: Callable[[Builder], T]) -> T:
-        return await self._connection.run_long(lambda connection: work(self._builder(connection)))
+        return await self._connection.run_long(lambda connection: self._run(connection, work))
+
+    def _run(self, connection: libvirt.virConnect, work: Callable[[Builder], T]) -> T:
+        try:
+            return work(self._builder(connection))
+        except BaseException:
+            # Perhaps because the host is not any more what it was when it was read.
+            self._machinery = self._pool_path = None
+            raise
 
     def _builder(self, connection: libvirt.virConnect) -> Builder:
-        machinery = self._machinery.get(connection)
+        machinery, path = self._machinery, self._pool_path
         if machinery is None:
-            machinery = self._machinery[connection] = Machinery(connection)
-        return Builder(self._host, machinery, open_pool(connection, self._host))
+            machinery = self._machinery = Machinery(connection)
+        pool = reopened(connection, self._host, path) if path else open_pool(connection, self._host)
+        self._pool_path = pool.path
+        return Builder(self._host, machinery, pool)
 
     async def _ask_to_stop(self, uid: str) -> bool:
         """Ask a guest to shut down; say whether it is off by now."""
@@ -252,11 +263,6 @@ def _present(builder: Builder, ref: MachineRef) -> Domain:
     if domain is None:
         raise Busy(f"{ref.name} is not on host {builder.host.name} any more")
     return domain
-
-
-def _start(domain: Domain) -> None:
-    if domain.power is Power.OFF:
-        domain.handle.create()
 
 
 def _pull_plug(domain: Domain) -> None:

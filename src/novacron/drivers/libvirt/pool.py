@@ -14,7 +14,7 @@ from novacron.core.errors import Rejected
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool"]
+__all__ = ["Pool", "open_pool", "reopened"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -37,6 +37,11 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             reason="PoolUnusable",
         )
     return Pool(connection, pool, path)
+
+
+def reopened(connection: libvirt.virConnect, host: LibvirtHost, path: str) -> "Pool":
+    """Return the host's pool, which was found to be of use a moment ago."""
+    return Pool(connection, connection.storagePoolLookupByName(host.pool), path)
 
 
 def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:

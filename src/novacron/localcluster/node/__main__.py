@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import signal
 import ssl
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -52,13 +53,10 @@ class Settings:
 
 async def _serve(settings: Settings, problem: str | None) -> None:
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(name, stopping.set)
+        asyncio.get_running_loop().add_signal_handler(name, stopping.set)
     async with Client.from_kubeconfig(settings.kubeconfig) as client:
         node = _context(settings, client)
-        if not problem:
-            node.network.ensure()
         agent = Agent(node)
         registration = Registration(
             client, node.image, node.allocatable, node.address, settings.port, problem
@@ -66,23 +64,32 @@ async def _serve(settings: Settings, problem: str | None) -> None:
         endpoint = Endpoint(agent.send_log, lambda: bool(problem) or agent.ready)
         await endpoint.listen(listening(LOOPBACK, settings.port), _tls(settings))
         if not problem:
+            node.network.ensure()
             # Not by way of the machine's other devices: the API server is on this machine.
             near = listening(node.address, settings.port, settings.bridge)
             await endpoint.listen(near, _tls(settings))
         await registration.register()
         parts = [registration.run(), node.events.run(), *([] if problem else [agent.run()])]
-        tasks = [asyncio.create_task(part) for part in (stopping.wait(), *parts)]
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        failures = [task.exception() for task in done if not task.cancelled()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if stopping.is_set():
-            await _leave(agent, registration)
-        endpoint.close()
-        await node.sources.close()
-        for failure in filter(None, failures):
-            raise failure
+        try:
+            await _work(stopping, parts)
+        finally:
+            # A fault of ours is no reason to end the pods: the next agent takes them over.
+            if stopping.is_set():
+                await _leave(agent, registration)
+            endpoint.close()
+            await node.sources.close()
+
+
+async def _work(stopping: asyncio.Event, parts: Sequence[Coroutine[None, None, None]]) -> None:
+    """Let the parts work until told to stop; none of them may end before."""
+    stop = asyncio.create_task(stopping.wait())
+    tasks = [asyncio.create_task(part) for part in parts]
+    done, _ = await asyncio.wait({stop, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (stop, *tasks):
+        task.cancel()
+    await asyncio.gather(stop, *tasks, return_exceptions=True)
+    for task in done - {stop}:
+        await task
 
 
 async def _leave(agent: Agent, registration: Registration) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -79,12 +79,13 @@ class Agent:
         await send(b"")
         left = request.wish.limit
         lines = lines_of(container.log(attempt), request.wish, lambda: not start.keeper.alive())
-        async for line in lines:
-            data = shown(line, timestamps=request.wish.timestamps)
-            await send(data[:left])
-            left = None if left is None else left - len(data)
-            if left is not None and left <= 0:
-                return
+        async with aclosing(lines):
+            async for line in lines:
+                data = shown(line, timestamps=request.wish.timestamps)
+                await send(data[:left])
+                left = None if left is None else left - len(data)
+                if left is not None and left <= 0:
+                    return
 
     def _record(self, request: LogRequest) -> PodRecord:
         pod = self.node.cache.get(Key(request.namespace, request.pod))

@@ -97,7 +97,11 @@ class Container:
         while True:
             if start is None:
                 start = await self._start(launcher)
-            how = await self._live(start, launcher, address)
+            self._restarts = start.attempt
+            # One that ended while no agent looked must not look as if it ran once more.
+            if start.keeper.alive():
+                await self._live(start, launcher, address)
+            how = terminated(self.record, self.spec, start.attempt)
             self.interrupted = self.record.was_interrupted(start.attempt)
             again = self.policy != "Never" if self.interrupted else restarts(self.policy, how.code)
             if not again:
@@ -127,6 +131,8 @@ class Container:
                 self._cannot("RunContainerError", str(error))
             else:
                 self.narrator.normal("Started", f"Started container {self.name}")
+                self._ready = self._started = False
+                self.record.forget(attempt - 2)
                 return start
             await asyncio.sleep(TRY_AGAIN_SECONDS)
 
@@ -134,10 +140,7 @@ class Container:
         self.wait_because(reason, message)
         self.narrator.warning("Failed", f"container {self.name}: {message}")
 
-    async def _live(self, start: Start, launcher: Launcher, address: str) -> Terminated:
-        if start.attempt != self._restarts or not isinstance(self._state, Running):
-            self._ready = self._started = False
-        self._restarts = start.attempt
+    async def _live(self, start: Start, launcher: Launcher, address: str) -> None:
         self._set(Running(start.at))
         watch = _Watch(self)
         probes = Probes(
@@ -151,8 +154,6 @@ class Container:
             with suppress(asyncio.CancelledError):
                 await asking
         self._ready = self._started = False
-        self.record.forget(start.attempt - 1)
-        return terminated(self.record, self.spec, start.attempt)
 
     async def _pause(self, how: Terminated) -> None:
         self._last = how

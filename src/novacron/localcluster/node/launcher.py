@@ -19,7 +19,7 @@ from novacron.localcluster.node.waiting import ended, readable
 from novacron.localcluster.processes import MARK
 from novacron.runtime.resource import Object
 
-__all__ = ["Launcher", "NotStarted"]
+__all__ = ["Launcher", "NotStarted", "hostname_of"]
 
 KEEPER = "novacron.localcluster.node.keeper"
 MESSAGE_PLACE = "/dev/termination-log"

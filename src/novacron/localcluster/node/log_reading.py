@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def shown(line: bytes, *, timestamps: bool) -> bytes:
     return (stamp + b" " if timestamps else b"") + text + end
 
 
-async def lines_of(log: Path, wish: Wish, over: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def lines_of(log: Path, wish: Wish, over: Callable[[], bool]) -> AsyncGenerator[bytes, None]:
     """Return the lines that are there, then those to come until the run is over."""
     with _Reader(log) as reader:
         present = [line for line in (*_old(log), *reader.lines()) if _is_wanted(line, wish)]

@@ -116,19 +116,20 @@ class Pod:
                         group.create_task(self._run(container, launcher))
         finally:
             await _cancelled(keeping)
-        self._settle()
+        await self._settle()
 
     def _tell_refusal(self, name: str, refusal: Refusal) -> None:
         told = (_known(self.latest, name) or {}).get("state", {}).get("waiting", {})
         if told.get("reason") != refusal.reason:  # an agent before this one may have said it
             self._reporting.warning(*refusal)
 
-    def _settle(self) -> None:
+    async def _settle(self) -> None:
         """Give back what a pod needs no more when all its containers have ended for good."""
         if any(container.interrupted for container in (*self._init, *self._main)):
             self._failure = INTERRUPTED
             self._reporting.changed()
         self._sandbox.close()
+        await self._volumes.close()
 
     async def _furnished(self) -> Launcher:
         """Make network and volumes, however long what they need takes to appear."""

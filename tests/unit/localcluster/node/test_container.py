@@ -91,3 +91,15 @@ async def test_a_lost_run_is_a_failed_one(tmp_path):
     assert (how.code, how.reason) == (137, "Error")
     # And it is the same whoever asks, whenever.
     assert ContainerRecord(tmp_path).exit(0).until == how.until
+
+
+async def test_what_ended_while_nobody_looked_does_not_run_again_for_show(tmp_path):
+    """An init container that is done must not make its pod look as if it began anew."""
+    record = ContainerRecord(tmp_path)
+    record.started(Start(0, now(), LONG_AGO, LONG_AGO))
+    record.ended(0, Exit(0, now(), now()))
+    container, seen = _container(tmp_path, "OnFailure"), []
+    container.changed = lambda: seen.append(type(container.view().state))
+    container.recall(None)
+    assert (await container.run(_SlowLauncher(), "")).code == 0
+    assert set(seen) == {Terminated}
