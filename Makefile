@@ -10,7 +10,7 @@ UV := PYTHONPATH=.venv/tools .venv/tools/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 SOURCES := src tests bench
 
-.PHONY: help up down test test-full check bench generate docs lock binaries
+.PHONY: help up down test test-full check bench generate docs lock binaries guests
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -21,10 +21,10 @@ up: $(RUN) ## a local cluster with the operator and a first machine; flags in AR
 down: $(RUN) ## stop it; data stays
 	@$(BIN)/novacron down
 
-test: $(DEV) binaries ## the everyday tests
+test: $(DEV) binaries guests ## the everyday tests
 	$(PYTHON) -m pytest -m "not full" $(ARGS)
 
-test-full: $(DEV) binaries ## all tests
+test-full: $(DEV) binaries guests ## all tests
 	$(PYTHON) -m pytest $(ARGS)
 
 check: $(DEV) ## style, types, layers, generated files
@@ -45,6 +45,10 @@ docs: generate ## the reference pages; the rest of docs/ is written by hand
 # A build of Kubernetes takes longer than a test may, so it comes before them.
 binaries: $(RUN)
 	@$(PYTHON) -m novacron.localcluster >/dev/null
+
+# The built-in guest, and the system packages that making and starting it needs.
+guests: $(RUN)
+	@$(PYTHON) -m novacron.guests tiny --install >/dev/null
 
 lock: $(TOOLS) ## resolve all dependencies anew
 	$(COMPILE) pyproject.toml -o requirements.lock

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import Guest
+from guest import Guest, overlay, virtio_disk
 from novacron.guests.nocloud import nocloud_image
 
 MIB = 2**20
@@ -74,3 +74,27 @@ def test_a_script_runs_once_for_each_instance_whatever_happens_to_the_power(gues
     # As the guest's agent is asked to: not by the power button this time.
     guest.agent("guest-shutdown", mode="powerdown", answered=False)
     assert guest.gone(15), guest.heard
+
+
+def test_a_seed_that_cannot_be_used_is_named_and_a_late_network_is_used(tiny, tmp_path):
+    """Silence would look like a guest that is broken; and a cable may be plugged in later."""
+    seed = tmp_path / "seed.iso"
+    mime = "Content-Type: multipart/mixed; boundary=x\n\n--x--\n"
+    seed.write_bytes(nocloud_image("instance-id: [secret\n", mime, "version: 1\nconfig: []\n"))
+    disk = overlay(tiny, tmp_path / "root.qcow2", 64)
+    nic = ["-netdev", "user,id=lan", "-device", "virtio-net-pci,netdev=lan,id=nic"]
+    guest = Guest(
+        tmp_path, *virtio_disk(disk, "qcow2"), *virtio_disk(seed, read_only=True), *nic
+    )  # fmt: skip
+    try:
+        guest.start()
+        guest.monitor("set_link", name="nic", up=False)
+        said = guest.until(r"[\s\S]*ready hostname=tiny ip=none boot=1\n")[0]
+        assert "meta-data: is not valid YAML and is ignored: 2:1: error" in said
+        assert "network-config: version 1 is not supported, only 2; using DHCP" in said
+        assert "user-data: ignored, for it begins neither with #! nor with #cloud-config" in said
+        assert "secret" not in said
+        guest.monitor("set_link", name="nic", up=True)
+        guest.until("eth0 has 10.0.2.15/24", 30)
+    finally:
+        guest.kill()

@@ -13,7 +13,7 @@ from novacron.workplace.home import Home
 __all__ = ["doomed", "purge"]
 
 STATE = ("cluster", "operator", "adopted.json", "welcomed-*")
-CACHE = ("kubernetes-v*", "go", "build.lock", ".building-*")
+CACHE = ("kubernetes-v*", "go", "build.lock", ".building-*", "guest-*", ".guest-*")
 LOCK = ("lock",)
 
 

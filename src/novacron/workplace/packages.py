@@ -11,12 +11,14 @@ from novacron.workplace.errors import WorkplaceError
 __all__ = ["Package", "install", "install_command"]
 
 INSTALLERS = {
-    "apt-get": ("apt-get", "install", "-y"),
+    "apt-get": ("apt-get", "install", "-y", "--no-install-recommends"),
     "dnf": ("dnf", "install", "-y"),
     "zypper": ("zypper", "--non-interactive", "install"),
     "apk": ("apk", "add"),
     "pacman": ("pacman", "-S", "--noconfirm"),
 }
+# Others read anew what there is whenever it is old.
+REFRESH = {"apt-get": ("apt-get", "update")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,17 @@ def install(packages: Sequence[Package], tell: Callable[[str], None]) -> None:
             f"so run `sudo {' '.join(command)}` and try again"
         )
     tell(f"installing {names}")
-    done = subprocess.run([*prefix, *command], capture_output=True, text=True, check=False)
+    done = _run(prefix, command)
+    if done.returncode and (refresh := REFRESH.get(command[0])):
+        _run(prefix, refresh)
+        done = _run(prefix, command)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
         raise WorkplaceError(f"`{' '.join(command)}` failed: {said[-1]}")
+
+
+def _run(prefix: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*prefix, *command], capture_output=True, text=True, check=False)
 
 
 def _as_root() -> tuple[str, ...] | None:

@@ -10,6 +10,7 @@ def _populated(tmp_path: Path) -> Home:
     home = Home(tmp_path / "state", tmp_path / "cache")
     for place in (home.cluster / "etcd", home.cache / "kubernetes-v1", home.cache / ".building-x"):
         place.mkdir(parents=True)
+    (home.cache / "guest-tiny-0123.qcow2").write_text("")
     home.lock.write_text("")
     return home
 
