@@ -16,17 +16,22 @@ from novacron.workplace.progress import Progress
 __all__ = ["Debs", "unpack"]
 
 ARCHITECTURE = "amd64"
+APT_ARCHIVES = Path("/var/cache/apt/archives")
 # Packages whose names begin so are followed as dependencies: we take programs, not systems.
 FOLLOWED = ("lib", "linux-image-")
 
 
 @dataclass(slots=True)
 class Debs:
-    """A directory of packages that fills itself from the archive."""
+    """A directory of packages that fills itself from the archive.
+
+    What apt itself keeps on this machine is used as well.
+    """
 
     directory: Path
     scratch: Path
     progress: Progress
+    kept: Path = APT_ARCHIVES
     _own_lists: bool = field(default=False, init=False)
 
     def closure(self, names: Iterable[str]) -> list[Path]:
@@ -44,12 +49,11 @@ class Debs:
 
     def _here(self, name: str) -> Path | None:
         """Return the newest file of a package, by its time: versions have an order of their own."""
-        found = [
-            path
-            for suffix in (ARCHITECTURE, "all")
-            for path in self.directory.glob(f"{name}_*_{suffix}.deb")
-        ]
-        return max(found, key=lambda path: path.stat().st_mtime, default=None)
+        for place in (self.directory, self.kept):
+            files = [*place.glob(f"{name}_*_{ARCHITECTURE}.deb"), *place.glob(f"{name}_*_all.deb")]
+            if files:
+                return max(files, key=lambda path: path.stat().st_mtime)
+        return None
 
     def _fetch(self, names: Sequence[str]) -> None:
         if not names:
@@ -69,7 +73,8 @@ class Debs:
             run(["apt-get", *self._options(), "download", *qualified], directory=self.directory)
         except ImageFailed as error:
             raise ImageFailed(
-                f"could not fetch packages ({error}); {self.directory} may hold them instead"
+                f"could not fetch packages ({error}); check the network, or take a directory of "
+                f"packages along: `python -m novacron.guests tiny --debs DIR` fills and uses one"
             ) from error
 
     def _update(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from novacron.guests.tiny.ext4 import ext4
 from novacron.guests.tiny.programs import run
 from novacron.guests.tiny.tree import System
 
@@ -19,8 +20,6 @@ SECTOR = 512
 SIZE = 64 * MIB
 BOOT_START = 1 * MIB
 ROOT_LABEL = "novacron-tiny"
-# The root can be told from others by these; they are the same in every image we make.
-ROOT_UUID = "6e6f7661-6372-4f6e-8000-74696e790000"
 DISK_IDENTITY = b"tiny"
 FAT16, LINUX, ACTIVE = 0x0E, 0x83, 0x80
 COMMAND_LINE = (
@@ -54,7 +53,7 @@ class Disk:
             disk.seek(BOOT_START)
             disk.write(boot.read_bytes())
             disk.seek(root_start)
-            disk.write(self._root(root, SIZE - root_start).read_bytes())
+            disk.write(self._root(root, SIZE - root_start))
         run(["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "-c", raw, image])
 
     def _boot(self, files: Mapping[str, bytes]) -> Path:
@@ -71,23 +70,14 @@ class Disk:
         run([self.system.program("syslinux"), "--install", image], first=tools)
         return image
 
-    def _root(self, tree: Path, size: int) -> Path:
-        """Make the root file system, all of it belonging to root."""
+    def _root(self, tree: Path, size: int) -> bytes:
         image = self.scratch / "root.ext4"
-        image.unlink(missing_ok=True)
-        largest = 2 * 2**40 // 4096
-        layout = ["-b", "4096", "-N", "2048", "-J", "size=8", "-E", f"resize={largest}"]
-        identity = ["-L", ROOT_LABEL, "-U", ROOT_UUID, "-m", "1"]
-        make: list[str | Path] = ["mke2fs", "-q", "-t", "ext4", *layout, *identity, "-d", tree]
-        run([*make, image, f"{size // 1024}k"])
-        names = ["", *(path.relative_to(tree).as_posix() for path in tree.rglob("*"))]
-        commands = [f'sif "/{name}" {owner} 0' for name in names for owner in ("uid", "gid")]
-        run(["debugfs", "-w", "-f", "-", image], text="\n".join(commands))
-        return image
+        ext4(tree, size, ROOT_LABEL, image)
+        return image.read_bytes()
 
     def _table(self, root_start: int) -> bytes:
         """Return the first sector: what the BIOS runs, and where the partitions lie."""
-        code = (self.system.directory / "usr/lib/SYSLINUX/mbr.bin").read_bytes()
+        code = self.system.find("lib/SYSLINUX/mbr.bin").read_bytes()
         boot = _partition(ACTIVE, FAT16, BOOT_START, root_start)
         root = _partition(0, LINUX, root_start, SIZE)
         table = (boot + root).ljust(64, b"\0")

@@ -8,7 +8,6 @@ from pathlib import Path
 from novacron.guests.tiny.debs import Debs, unpack
 from novacron.guests.tiny.disk import Disk
 from novacron.guests.tiny.initramfs import initramfs
-from novacron.guests.tiny.modules import kernel_version
 from novacron.guests.tiny.tree import System
 from novacron.workplace.files import private_directory
 from novacron.workplace.lock import holding
@@ -71,7 +70,7 @@ def _disk(system: System, scratch: Path) -> Path:
     root, early = scratch / "root", scratch / "initramfs"
     system.root(root)
     system.initramfs(early)
-    kernel = system.directory / "boot" / f"vmlinuz-{kernel_version(system.directory)}"
+    kernel = system.find(f"boot/vmlinuz-{system.modules.name}")
     parts = {"vmlinuz": kernel.read_bytes(), "initrd": initramfs(early)}
     image = scratch / "tiny.qcow2"
     Disk(system, scratch).write(root, parts, image)

@@ -1,14 +1,14 @@
 """The part of the kernel's modules that a guest needs."""
 
+import lzma
 import re
-import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from novacron.guests.errors import ImageFailed
 from novacron.guests.tiny.programs import run
 
-__all__ = ["FOR_DISKS", "FOR_GUEST", "install_modules", "kernel_version"]
+__all__ = ["FOR_DISKS", "FOR_GUEST", "install_modules"]
 
 # Whatever a root file system may lie on.
 FOR_DISKS = ("virtio_pci", "virtio_blk", "virtio_scsi", "sd_mod")
@@ -26,40 +26,40 @@ FOR_GUEST = (
 DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
 
 
-def kernel_version(system: Path) -> str:
-    """Return the version of the one kernel in an unpacked system."""
-    (directory,) = (system / "lib/modules").iterdir()
-    return directory.name
-
-
-def install_modules(system: Path, names: Iterable[str], busybox: Path, tree: Path) -> None:
-    """Copy modules and all that they depend on from an unpacked system into a tree."""
-    version = kernel_version(system)
-    source, target = (place / "lib/modules" / version for place in (system, tree))
+def install_modules(modules: Path, names: Iterable[str], busybox: Path, tree: Path) -> None:
+    """Copy modules of a kernel, and all that they depend on, into a tree."""
+    target = tree / "lib/modules" / modules.name
     target.mkdir(parents=True)
-    for path in _closure(source, names):
-        shutil.copyfile(path, target / path.name)
-    run([busybox, "depmod", "-b", tree, version])
+    for name, content in _closure(modules, names).items():
+        (target / f"{name}.ko").write_bytes(content)
+    run([busybox, "depmod", "-b", tree, modules.name])
 
 
-def _closure(modules: Path, names: Iterable[str]) -> Sequence[Path]:
-    there = {_plain(path.name): path for path in modules.rglob("*.ko")}
+def _closure(modules: Path, names: Iterable[str]) -> dict[str, bytes]:
+    there = {_plain(path.name): path for path in modules.rglob("*.ko*")}
     built_in = {
         _plain(Path(line).name) for line in (modules / "modules.builtin").read_text().splitlines()
     }
-    found: dict[str, Path] = {}
+    found: dict[str, bytes] = {}
     wanted = list(names)
     while wanted:
         name = _plain(wanted.pop())
         if name in built_in or name in found:
             continue
         if name not in there:
-            raise ImageFailed(f"the kernel package has no module {name}; use another release's")
-        found[name] = there[name]
-        depends = DEPENDS.search(found[name].read_bytes())
+            raise ImageFailed(
+                f"the kernel has no module {name}; take the packages of Debian 12 or 13"
+            )
+        found[name] = _content(there[name])
+        depends = DEPENDS.search(found[name])
         wanted += depends[1].decode().split(",") if depends and depends[1] else []
-    return sorted(found.values())
+    return found
+
+
+def _content(path: Path) -> bytes:
+    content = path.read_bytes()
+    return lzma.decompress(content) if path.suffix == ".xz" else content
 
 
 def _plain(name: str) -> str:
-    return name.removesuffix(".ko").replace("-", "_")
+    return name.removesuffix(".xz").removesuffix(".ko").replace("-", "_")

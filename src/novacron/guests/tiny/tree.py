@@ -17,8 +17,8 @@ __all__ = ["FILES", "System"]
 
 FILES = Path(__file__).parent / "files"
 LIBRARIES = "lib/x86_64-linux-gnu"
-LOADER = "lib64/ld-linux-x86-64.so.2"
-PROGRAMS = ("qemu-ga", "fy-tool", "resize2fs", "resizepart", "bash")
+LOADER = "ld-linux-x86-64.so.2"
+PROGRAMS = ("qemu-ga", "fy-tool", "resize2fs", "partx", "bash")
 DIRECTORIES = (
     *("dev", "proc", "sys", "run", "tmp", "mnt", "root", "home", "opt", "srv", "usr/local/bin"),
     *("var/lib/tiny", "var/log", "var/tmp"),
@@ -33,7 +33,7 @@ LINKS = {
     "etc/resolv.conf": "../run/resolv.conf",
     "etc/mtab": "../proc/self/mounts",
 }
-INITRAMFS_APPLETS = ("cat", "findfs", "modprobe", "mount", "sh", "sleep", "switch_root")
+INITRAMFS_APPLETS = ("cat", "findfs", "modprobe", "mount", "sh", "sleep", "switch_root", "umount")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +47,23 @@ class System:
         """Return the program that is most of the guest's; being static, it runs here as well."""
         return self.program("busybox")
 
+    @property
+    def modules(self) -> Path:
+        """Return the modules of the one kernel there is; the directory is named by its version."""
+        (directory,) = self.find("lib/modules").iterdir()
+        return directory
+
     def program(self, name: str) -> Path:
         """Return where a program lies."""
-        for place in ("bin", "sbin", "usr/bin", "usr/sbin"):
-            if (path := self.directory / place / name).exists():
-                return path
-        raise ImageFailed(f"the packages hold no program {name}; use another release's")
+        return self.find(*(f"{place}/{name}" for place in ("bin", "sbin")))
+
+    def find(self, *names: str) -> Path:
+        """Return the first that there is, in the root or in /usr: releases differ in that."""
+        for name in names:
+            for path in (self.directory / name, self.directory / "usr" / name):
+                if path.exists():
+                    return path
+        raise ImageFailed(f"the packages hold no {names[0]}; take those of Debian 12 or 13")
 
     def root(self, tree: Path) -> None:
         """Make the guest's root."""
@@ -62,7 +73,7 @@ class System:
         (tree / LIBRARIES).mkdir(parents=True)
         for name in PROGRAMS:
             self._install(name, tree)
-        install_modules(self.directory, FOR_GUEST, self.busybox, tree)
+        install_modules(self.modules, FOR_GUEST, self.busybox, tree)
         _scripts(FILES / "root", tree)
         for name, target in LINKS.items():
             (tree / name).symlink_to(target)
@@ -74,7 +85,7 @@ class System:
         self._busybox(tree, INITRAMFS_APPLETS)
         # The kernel calls this one by its path.
         (tree / "sbin").symlink_to("bin")
-        install_modules(self.directory, FOR_DISKS, self.busybox, tree)
+        install_modules(self.modules, FOR_DISKS, self.busybox, tree)
         _scripts(FILES / "initramfs", tree)
 
     def _busybox(self, tree: Path, applets: Iterable[str]) -> None:
@@ -89,7 +100,7 @@ class System:
         program = self.program(name)
         shutil.copy(program, tree / "bin" / name)
         places = ":".join(str(self.directory / place) for place in (LIBRARIES, f"usr/{LIBRARIES}"))
-        loader = self.directory / LOADER
+        loader = self.find(f"lib64/{LOADER}")
         told = run([loader, "--inhibit-cache", "--library-path", places, "--list", program])
         for path in re.findall(r"=> (\S+)", told):
             if not Path(path).is_relative_to(self.directory):

@@ -1,7 +1,8 @@
-# Speaking on the consoles; sourced by the other scripts.
+# Speaking on the consoles, the serial line and the screen; sourced by the other scripts.
+# These two devices, because opening them never makes them a script's own terminal.
 say() {
     echo "novacron-tiny: $*" >/dev/console
-    echo "novacron-tiny: $*" >/dev/tty1
+    echo "novacron-tiny: $*" >/dev/tty0
 } 2>/dev/null
 
 # ignored FILE KEYS: what nobody acts upon is said, never passed over.

@@ -1,10 +1,14 @@
 # Follows the events of a YAML parser and calls scalar(path, value) for each value.
 # The rules that come after this file define scalar(); a path is made of keys and numbers.
 
-# As a word of shell.
-function quoted(text) {
-    gsub(/'/, "'\\''", text)
-    return "'" text "'"
+# As a word of shell. Not by gsub(), whose backslashes differ between versions of busybox.
+function quoted(text,    at, out) {
+    out = ""
+    while (at = index(text, "'")) {
+        out = out substr(text, 1, at - 1) "'\\''"
+        text = substr(text, at + 1)
+    }
+    return "'" out text "'"
 }
 
 # Remembers what no rule knows, each once.
