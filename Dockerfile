@@ -3,8 +3,9 @@
 ARG PYTHON=3.13-slim-bookworm
 
 FROM python:${PYTHON} AS build
-# Drivers that are compiled (libvirt-python) need their compiler and headers here, in this stage:
-# RUN apt-get update && apt-get install --yes --no-install-recommends gcc libvirt-dev pkg-config
+# For the binding of libvirt, which is compiled, and for the built-in guest.
+RUN apt-get update && apt-get install --yes --no-install-recommends \
+        e2fsprogs gcc libvirt-dev pkg-config qemu-utils
 WORKDIR /src
 COPY requirements-bootstrap.lock requirements.lock ./
 RUN python -m pip install --no-cache-dir --require-hashes --target /tools \
@@ -17,12 +18,24 @@ COPY src src
 COPY examples examples
 RUN PYTHONPATH=/tools /tools/bin/uv pip install --no-cache --compile-bytecode \
         --python /opt/novacron/bin/python --no-deps --no-build-isolation .
+# What the binding is built with goes again.
+RUN locks=src/novacron/localcluster; \
+    into="--no-cache --compile-bytecode --python /opt/novacron/bin/python --no-deps"; \
+    export PYTHONPATH=/tools; \
+    /tools/bin/uv pip install $into --require-hashes -r $locks/libvirt-build.lock \
+    && /tools/bin/uv pip install $into --no-build-isolation --require-hashes -r $locks/libvirt.lock \
+    && /tools/bin/uv pip uninstall --python /opt/novacron/bin/python -r $locks/libvirt-build.lock
+RUN mkdir /images && /opt/novacron/bin/python -m novacron.guests tiny --output /images/tiny.qcow2
 
 FROM python:${PYTHON}
-# Libraries that drivers load at run time (libvirt0) and the built-in guest image go here.
-RUN python -m pip uninstall --yes pip \
+# The libvirt driver's library, and ssh for hosts that are reached by it.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends libvirt0 openssh-client \
+    && rm -rf /var/lib/apt/lists/* \
+    && python -m pip uninstall --yes pip \
     && ln -s /opt/novacron/bin/manager /manager
 COPY --from=build /opt/novacron /opt/novacron
+COPY --from=build /images /usr/share/novacron/images
 ENV PATH=/opt/novacron/bin:${PATH} \
     HOME=/tmp \
     PYTHONDONTWRITEBYTECODE=1 \
