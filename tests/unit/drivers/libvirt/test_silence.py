@@ -31,8 +31,9 @@ from unit.drivers.libvirt.hosts import (
     eventually,
     left_on,
     machine,
-    threads_and_sockets,
+    open_sockets,
     unreachable_within,
+    working_threads,
 )
 
 MIB = 1024 * 1024
@@ -182,19 +183,21 @@ async def test_trouble_in_the_midst_of_an_upload_costs_only_time(host, driver, t
 
 
 async def test_connections_that_come_and_go_leave_neither_threads_nor_sockets(host):
-    """An operator lives for months, and hosts restart."""
+    """An operator lives for months, hosts restart, and Hosts are declared and removed."""
+    await until(lambda: working_threads() == 0, 20)
+    before = open_sockets()
     driver = driver_for(host)
     await driver.observe(machine().ref)
-    before = threads_and_sockets()
     for _ in range(3):
+        assert open_sockets() == before + 1
         host.kill()
         with suppress(DriverError):
             await driver.observe(machine().ref)
         host.start()
         await eventually(lambda: _answers(driver), "the host answers again")
-    await until(lambda: threads_and_sockets() <= before, 20)
     await driver.close()
-    await until(lambda: threads_and_sockets() < before, 20)
+    await until(lambda: open_sockets() == before, 20)
+    await until(lambda: working_threads() == 0, 20)
 
 
 @pytest.mark.parametrize("farewell", ["close", "leave", "call"])
