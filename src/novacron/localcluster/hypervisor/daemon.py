@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from novacron.localcluster.errors import LocalClusterError
+from novacron.localcluster.errors import LocalClusterError, ProcessFailed
 from novacron.localcluster.hypervisor.configuration import write_configuration
 from novacron.localcluster.hypervisor.launch import environment, program, root_command
 from novacron.localcluster.hypervisor.network_namespace import NetworkNamespace
@@ -25,6 +25,8 @@ __all__ = ["DAEMON", "Hypervisor"]
 DAEMON = "libvirtd"
 # The first start asks every QEMU what it can do.
 READY_WITHIN = timedelta(seconds=60)
+ATTEMPTS = 3
+ENDED = b" ended with "  # what the supervisor says then
 GUEST_GRACE = timedelta(seconds=8)
 USER_MODE = "user"
 
@@ -75,8 +77,14 @@ class Hypervisor:
             self._places.make_alias()
         if self._namespace:
             self._namespace.make()
+        heard = len(self._log())
         started = self.processes.start(self._program(version))
-        self.processes.wait_ready(DAEMON, self.ready, READY_WITHIN)
+        try:
+            self.processes.wait_ready(DAEMON, lambda: self._settled(heard), READY_WITHIN)
+        except BaseException:
+            if started:
+                self.processes.stop(DAEMON)
+            raise
         return started
 
     def stop(self, grace: timedelta = GUEST_GRACE) -> bool:
@@ -126,6 +134,19 @@ class Hypervisor:
         )
         told = environment(self._places, privileged=self.privileged)
         return Program(DAEMON, (*supervised, *command), told, version)
+
+    def _log(self) -> bytes:
+        log = self.processes.log(DAEMON)
+        return log.read_bytes() if log.exists() else b""
+
+    def _settled(self, heard: int) -> bool:
+        """Say whether the daemon is ready; give up on one that ends again and again."""
+        if self.ready():
+            return True
+        if self._log()[heard:].count(ENDED) >= ATTEMPTS:
+            tail = self.processes.tail(DAEMON)
+            raise ProcessFailed(f"{DAEMON} does not stay; {self.processes.log(DAEMON)}:\n{tail}")
+        return False
 
     def _end_in_good_order(self, grace: timedelta) -> None:
         # A daemon that was killed is started again: only it can ask the guests.

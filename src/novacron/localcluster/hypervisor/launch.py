@@ -15,7 +15,11 @@ __all__ = ["environment", "program", "root_command"]
 # The view lasts as long as a process is in it: nothing has to be unmounted, ever.
 ENTER = """\
 set -e
-while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done
+while [ "$1" != -- ]; do
+    [ -e "$2" ] || mkdir -p "$2"
+    mount --bind "$1" "$2"
+    shift 2
+done
 shift
 exec "$@"
 """

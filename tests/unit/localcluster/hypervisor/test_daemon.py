@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster import processes_under
-from novacron.localcluster.errors import LocalClusterError
+from novacron.localcluster.errors import LocalClusterError, ProcessFailed
 from novacron.localcluster.hypervisor import Hypervisor
 from novacron.localcluster.hypervisor.configuration import GUEST_USER
 from novacron.localcluster.hypervisor.places import Places
@@ -205,6 +205,18 @@ def test_networks_go_with_the_daemon_and_come_back_with_it(start):
 def _links(hypervisor: Hypervisor) -> str:
     command = ["ip", "-netns", hypervisor.namespace or "", "-brief", "link"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_daemon_that_does_not_stay_is_given_up(tmp_path):
+    """Here because a file is in its way; nothing is left to try again for ever."""
+    hypervisor = Hypervisor(tmp_path / "host")
+    in_its_way = tmp_path / "host/etc/libvirt/storage"
+    in_its_way.parent.mkdir(parents=True)
+    in_its_way.touch()
+    with pytest.raises(ProcessFailed, match="libvirtd does not stay"):
+        hypervisor.start()
+    assert hypervisor.running() is None
+    assert processes_under(tmp_path) == []
 
 
 def test_a_path_too_long_for_sockets_is_one_sentence(tmp_path):
