@@ -47,6 +47,7 @@ class Theatre:
     host: str
     ground: Ground
     namespaces: list[str] = field(default_factory=list)
+    missed: list[Point] = field(default_factory=list)
 
     def prepare_host(self) -> None:
         """Declare the host and have it found ready, so that its writes are not in the way."""
@@ -120,14 +121,25 @@ class Theatre:
                 )
                 assert operator.stop() == 0, operator.log
             else:
-                died = operator.process.wait(60)
-                assert died == -signal.SIGKILL, f"{point} never came:\n{operator.log}"
-        except subprocess.TimeoutExpired as error:
-            raise AssertionError(f"{point} never came:\n{operator.log}") from error
+                self._await_death(operator, namespace, point)
         finally:
             if operator.process.poll() is None:
                 operator.kill()
         return journal
+
+    def _await_death(self, operator: RunningOperator, namespace: str, point: Point) -> None:
+        process = operator.process
+        assert process is not None
+        eventually(
+            lambda: process.poll() is not None or self.settled(namespace),
+            lambda: f"{point} never came:\n{operator.log}",
+        )
+        if process.poll() is None and not _ends(process):
+            # Whoever waits for something gives an order again, or does not: chance decides.
+            self.missed.append(point)
+            assert operator.stop() == 0, operator.log
+        else:
+            assert process.returncode == -signal.SIGKILL, operator.log
 
     def finish(self, settled: Any, namespaces: list[str]) -> None:
         """Let an undisturbed operator bring machines to rest."""
@@ -170,6 +182,7 @@ class Theatre:
         victims = self.add_machines(len(points))
         for namespace, point in zip(victims, points, strict=True):
             self.play(namespace, point)
+        assert len(self.missed) <= len(points) / 10, f"never came: {self.missed}"
         self.finish(self.scenario.settled, victims)
 
         objects = self.objects()
@@ -184,6 +197,15 @@ class Theatre:
             self.api.delete_machine(namespace, NAME)
         self.finish(lambda obj: obj is None, self.namespaces)
         self.api.delete_host(self.host)
+
+
+def _ends(process: "subprocess.Popen[bytes]") -> bool:
+    """Say whether a process ends within a moment: the last write may follow what is seen."""
+    try:
+        process.wait(2)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def comparable(obj: Object | None) -> Object | None:

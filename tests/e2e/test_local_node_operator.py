@@ -12,6 +12,7 @@ from local_node import IMAGE, NodeCluster, is_ready
 from machines import condition, host, virtual_machine
 from novacron.app.rights import OPERATOR
 from novacron.localcluster.controlplane import ControlPlane
+from open_directories import open_to_others
 from operators import eventually, install
 
 SYSTEM = "novacron-system"
@@ -66,8 +67,7 @@ def operator(
     node = NodeCluster(node_plane, node_api, SYSTEM)
     shared = tmp_path_factory.mktemp("simulation")
     shared.chmod(0o777)
-    for parent in shared.parents[:2]:
-        parent.chmod(0o755)
+    open_to_others(shared)
     node.create("deployments", _deployment(str(shared)))
     service = {"selector": {"app": "operator"}, "ports": [{"port": 443, "targetPort": "webhook"}]}
     node.create("services", {"metadata": {"name": "novacron-webhook"}, "spec": service})

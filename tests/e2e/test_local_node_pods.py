@@ -4,8 +4,11 @@ import base64
 import json
 import os
 import subprocess
+import tempfile
 import time
 from pathlib import Path
+
+import pytest
 
 from local_node import IMAGE, PATIENT, container, processes_with, sleeper
 from novacron.localcluster.node.registration import NODES
@@ -223,14 +226,21 @@ def test_a_pod_that_was_removed_by_force_is_ended(node):
     eventually(lambda: not start.keeper.alive(), lambda: "its process ended")
 
 
-def test_the_root_is_the_containers_own(node):
+@pytest.fixture
+def outside():
+    """A directory of the machine that no pod was given."""
+    with tempfile.TemporaryDirectory(prefix="novacron-outside-", dir="/") as directory:
+        yield directory
+
+
+def test_the_root_is_the_containers_own(node, outside):
     """It can be written unless it says otherwise; nothing of it reaches the machine."""
     script = (
         "import os\n"
         "for place in ('/etc/mine', '/tmp/mine', '/data/mine'):\n"
         "    try: print(place, open(place, 'w').write('x'))\n"
         "    except OSError as error: print(place, error.strerror)\n"
-        "print(sorted(os.listdir('/home')), os.path.exists('/work'))"
+        f"print(sorted(os.listdir('/home')), os.path.exists({str(outside)!r}))"
     )
     volumes = {"volumes": [{"name": "data", "emptyDir": {}}], "restartPolicy": "Never"}
     mounts = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}

@@ -14,6 +14,7 @@ import novacron
 from guest_images import built_in
 from local_cluster import DEADLINE_SECONDS, NOVACRON, processes_under
 from novacron.localcluster.hypervisor.places import Places
+from open_directories import open_to_others
 
 NOBODY = 65534
 ROOT = os.geteuid() == 0
@@ -38,9 +39,7 @@ def bare(tmp_path: Path, kubernetes_binaries: Path) -> Iterator[Up]:
     state.mkdir()
     state.chmod(0o777)
     # Others must be able to look into them.
-    for directory in tmp_path.parents[:2]:
-        directory.chmod(0o755)
-    tmp_path.chmod(0o755)
+    open_to_others(tmp_path)
 
     def up(*python: str, programs: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
         for name in programs:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -84,7 +84,8 @@ def _clear(connection: libvirt.virConnect) -> None:
             domain.destroy()
         domain.undefine()
     for pool in connection.listAllStoragePools():
-        pool.refresh()
+        with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
+            pool.refresh()
         for volume in pool.listAllVolumes():
             if not volume.name().startswith("image-"):
                 volume.delete()

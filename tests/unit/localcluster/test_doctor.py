@@ -10,6 +10,7 @@ from novacron.localcluster.doctor import examine
 from novacron.workplace.errors import WorkplaceError
 from novacron.workplace.home import Home
 from novacron.workplace.packages import Package, install
+from open_directories import open_to_others
 
 NOBODY = 65534
 # Modules are loaded before the rights are given up: an interpreter may lie in root's home.
@@ -36,8 +37,7 @@ def tools(tmp_path):
             (place / name).write_text("#!/bin/sh\n")
             (place / name).chmod(0o755)
         # Other users must be able to look into it.
-        for directory in (place, *place.parents[:3]):
-            directory.chmod(0o755)
+        open_to_others(place)
         return str(place)
 
     return path

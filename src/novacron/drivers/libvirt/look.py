@@ -88,7 +88,7 @@ def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) 
         vm_id=domain_uuid(uid),
         power=domain.power,
         resources=has,
-        changing=_changing(domain, known) if complete else "create",
+        changing=_changing(domain, known, complete=complete),
         addresses=addresses,
         usage=known.usage.get(uid) if running else None,
         due=ADDRESS_AGAIN if awaited else None,
@@ -101,7 +101,9 @@ def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) 
     )
 
 
-def _changing(domain: Domain, known: Known) -> str | None:
+def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
+    if not complete or domain.uid in known.building:
+        return "create"
     leaving = domain.state == libvirt.VIR_DOMAIN_SHUTDOWN or domain.uid in known.stopping
     return "stop" if domain.running is not None and leaving else None
 

@@ -161,7 +161,8 @@ class Pool:
 
     def remove_all(self, prefix: str, *, except_for: frozenset[str] = frozenset()) -> None:
         """Remove every volume whose name begins like this, also those libvirt did not make."""
-        self.refresh()
+        with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
+            self.refresh()
         for name in sorted(self.names() - except_for):
             if name.startswith(prefix):
                 self.remove(name)
