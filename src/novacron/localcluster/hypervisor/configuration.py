@@ -3,14 +3,11 @@
 import uuid
 from pathlib import Path
 
+from novacron.localcluster.hypervisor.account import GUEST_USER
 from novacron.localcluster.hypervisor.kvm import guest_group
 from novacron.workplace.files import write_private
 
 __all__ = ["write_configuration"]
-
-# The number that Debian keeps for QEMU's guests; nobody else's anywhere, whether it has a name here
-# or not. A guest that breaks out of QEMU is then nobody in particular.
-GUEST_USER = 64055
 
 DAEMON = """\
 # Written by novacron.

@@ -1,11 +1,12 @@
 """How the daemon is started: the command, in a view of the file system of its own for root.
 
-Only command lines; nothing here starts anything.
+Only command lines and the few files that such a view needs; nothing here starts anything.
 """
 
 from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
+from novacron.localcluster.hypervisor.account import own_accounts
 from novacron.localcluster.hypervisor.kvm import DEVICE, open_to_guests
 from novacron.localcluster.hypervisor.places import Places
 from novacron.workplace.programs import SEARCH, find_program
@@ -41,7 +42,8 @@ def environment(places: Places, *, privileged: bool) -> dict[str, str]:
 def root_command(places: Places, namespace: str | None) -> tuple[str, ...]:
     """Return the command that starts root's daemon, in a network of its own if one is named."""
     network = (program("ip"), "netns", "exec", namespace) if namespace else ()
-    view = [str(path) for pair in places.view().items() for path in pair]
+    seen = places.view() | own_accounts(places.directory)
+    view = [str(path) for pair in seen.items() for path in pair]
     unshare = (program("unshare"), "--mount", "--propagation", "private")
     # The usual place of the record would be shared with the machine's own daemon.
     record = ("--pid-file", "/run/libvirt/libvirtd.pid")

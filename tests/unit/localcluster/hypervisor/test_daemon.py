@@ -14,7 +14,7 @@ import pytest
 from local_cluster import processes_under
 from novacron.localcluster.errors import LocalClusterError, ProcessFailed
 from novacron.localcluster.hypervisor import Hypervisor
-from novacron.localcluster.hypervisor.configuration import GUEST_USER
+from novacron.localcluster.hypervisor.account import GUEST_USER
 from novacron.localcluster.hypervisor.places import Places
 from novacron.localcluster.hypervisor.remains import processes_of
 from novacron.localcluster.identity import Identity
