@@ -9,6 +9,8 @@ BENCH := .venv/.bench
 UV := PYTHONPATH=.venv/tools .venv/tools/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 SOURCES := src tests bench
+# Tests wait more than they compute, so more of them at once than there are cores.
+PYTEST := $(PYTHON) -m pytest -n 3 --dist worksteal
 HELM := PYTHONPATH=tests $(PYTHON) -m helm
 IMAGE := novacron/novacron:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
@@ -24,10 +26,10 @@ down: $(RUN) ## stop it; data stays
 	@$(BIN)/novacron down
 
 test: $(DEV) binaries helm guests ## the everyday tests
-	$(PYTHON) -m pytest -m "not full" $(ARGS)
+	$(PYTEST) -m "not full" $(ARGS)
 
 test-full: $(DEV) binaries helm guests ## all tests
-	$(PYTHON) -m pytest $(ARGS)
+	$(PYTEST) $(ARGS)
 
 check: $(DEV) ## style, types, layers, generated files
 	$(BIN)/ruff check $(SOURCES)
