@@ -46,15 +46,16 @@ async def reached(
                 raise Failure(f"{name} has no console: its host {host} is of driver {driver}")
             yield guest, host
     except Unreachable as error:
-        raise Failure(f"{error}{_hint(declared)}") from error
+        raise Failure(f"{error}{_hint(declared, str(error))}") from error
     except DriverError as error:
         if error.reason == "NotRunning":
             raise Failure(f"{name} is off; start it with `novacron vm start {name}`") from error
         raise Failure(f"{name}: {error}") from error
 
 
-def _hint(host: "Object") -> str:
+def _hint(host: "Object", why: str) -> str:
+    """Return what may help where there is no way to a host at all."""
     endpoint = host["spec"].get("endpoint") or ""
-    if urlsplit(endpoint).netloc:
+    if urlsplit(endpoint).netloc or "cannot be reached" not in why:
         return ""
     return f"; {endpoint} is a socket on the operator's own machine: call this there"

@@ -214,7 +214,7 @@ def test_a_host_that_stays_silent_is_told(talker: Talker) -> None:
         terminal.until(PROMPT)
         with talker.daemon.frozen():
             assert terminal.ended(30) == 1
-        terminal.until(f"error: host {talker.host} does not answer: .*keepalive timeout")
+        terminal.until(f"error: host {talker.host} does not answer any more\r\n")
 
 
 def test_input_from_a_pipe_is_carried_and_the_answer_is_plain_text(talker: Talker) -> None:

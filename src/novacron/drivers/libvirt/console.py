@@ -1,13 +1,16 @@
 """The serial console and the screen of a guest."""
 
+import asyncio
 import socket
+import threading
+import time
 from contextlib import suppress
 from xml.etree import ElementTree as ET
 
 import libvirt
 
 from novacron.core.driver import Display, Said
-from novacron.core.errors import Busy, DriverError, Unsupported
+from novacron.core.errors import Busy, Unreachable, Unsupported
 from novacron.core.machine import Power
 from novacron.drivers.libvirt.domain import console_log
 from novacron.drivers.libvirt.errors import core_errors
@@ -20,20 +23,31 @@ from novacron.drivers.libvirt.threads import in_thread
 __all__ = ["LibvirtConsole", "display", "log", "opened", "screen"]
 
 CHUNK = 4096
+# Quicker than a person, slower than what costs anything.
+LOOK_SECONDS = 0.02
+# What libvirt returns instead of waiting.
+NOTHING_YET = -2
 
 
 class LibvirtConsole:
-    """An open console; satisfies ``ConsoleStream``."""
+    """An open console; satisfies ``ConsoleStream``.
+
+    What the guest says is fetched without waiting for it, so that no thread stands on the
+    connection when another one has to type or to hang up.
+    """
 
     def __init__(self, stream: libvirt.virStream, link: Link, host: str) -> None:
         self._stream = stream
         self._link = link
         self._host = host
+        self._turn = threading.Lock()
         self._closed = False
 
     async def read(self) -> bytes:
         """Return what the guest said next; nothing once the console has ended."""
-        return await in_thread(self._receive, "libvirt-console")
+        while (heard := self._heard()) is None:  # noqa: ASYNC110 - libvirt has no other way to us
+            await asyncio.sleep(LOOK_SECONDS)
+        return heard
 
     async def write(self, data: bytes) -> None:
         """Type something."""
@@ -44,36 +58,44 @@ class LibvirtConsole:
         self._closed = True
         await in_thread(self._abort, "libvirt-console-end")
 
-    def _receive(self) -> bytes:
+    def _heard(self) -> bytes | None:
+        """Return what has come, or None while nothing has."""
+        if self._closed:
+            return b""
         try:
-            with core_errors(self._host):
-                data = self._stream.recv(CHUNK)
-        except DriverError:
-            if self._closed or self._link.alive:
-                return b""  # somebody else took it
-            raise
-        return data if isinstance(data, bytes) else b""
+            data = self._stream.recv(CHUNK)
+        except libvirt.libvirtError:
+            data = b"" if self._link.alive else NOTHING_YET  # somebody else took it
+        if data != NOTHING_YET:
+            return bytes(data)
+        if not self._link.alive:
+            raise Unreachable(f"host {self._host} does not answer any more")
+        return None
 
     def _send(self, data: bytes) -> None:
-        try:
-            with core_errors(self._host):
-                while data:
-                    data = data[self._stream.send(data) :]
-        except DriverError:
-            if not self._link.alive:
-                raise
-            # Whoever reads hears that it has ended.
+        with self._turn, core_errors(self._host):
+            while data and not self._closed:
+                try:
+                    sent = self._stream.send(data)
+                except libvirt.libvirtError:
+                    if self._link.alive:
+                        return  # it has ended, which whoever reads is told
+                    raise
+                data = data[max(sent, 0) :]
+                if sent == NOTHING_YET:
+                    time.sleep(LOOK_SECONDS)
 
     def _abort(self) -> None:
-        with suppress(libvirt.libvirtError):  # it may have ended already
-            self._stream.abort()
-        self._link.close()
+        with self._turn:
+            with suppress(libvirt.libvirtError):  # it may have ended already
+                self._stream.abort()
+            self._link.close()
 
 
 def opened(domain: Domain, link: Link, host: str) -> LibvirtConsole:
     """Open the console of a running guest, taking it from whoever has it. Blocks."""
     _require_running(domain)
-    stream = link.connection.newStream()
+    stream = link.connection.newStream(libvirt.VIR_STREAM_NONBLOCK)
     domain.handle.openConsole(None, stream, libvirt.VIR_DOMAIN_CONSOLE_FORCE)
     return LibvirtConsole(stream, link, host)
 
