@@ -9,8 +9,12 @@ BENCH := .venv/.bench
 UV := PYTHONPATH=.venv/tools .venv/tools/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 SOURCES := src tests bench
+# Tests wait more than they compute, so more of them at once than there are cores.
+PYTEST := $(PYTHON) -m pytest -n 3 --dist worksteal
+HELM := PYTHONPATH=tests $(PYTHON) -m helm
+IMAGE := novacron/novacron:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help up down test test-full check bench generate docs lock binaries guests
+.PHONY: help up down test test-full check bench generate docs chart image lock binaries helm guests
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -21,11 +25,11 @@ up: $(RUN) ## a local cluster with the operator and a first machine; flags in AR
 down: $(RUN) ## stop it; data stays
 	@$(BIN)/novacron down
 
-test: $(DEV) binaries guests ## the everyday tests
-	$(PYTHON) -m pytest -m "not full" $(ARGS)
+test: $(DEV) binaries helm guests ## the everyday tests
+	$(PYTEST) -m "not full" $(ARGS)
 
-test-full: $(DEV) binaries guests ## all tests
-	$(PYTHON) -m pytest $(ARGS)
+test-full: $(DEV) binaries helm guests ## all tests
+	$(PYTEST) $(ARGS)
 
 check: $(DEV) ## style, types, layers, generated files
 	$(BIN)/ruff check $(SOURCES)
@@ -34,7 +38,7 @@ check: $(DEV) ## style, types, layers, generated files
 	$(BIN)/lint-imports
 	$(PYTHON) -m novacron.app.generate --check
 
-bench: $(BENCH) binaries ## measurements beside peers
+bench: $(BENCH) binaries guests ## measurements beside peers
 	$(PYTHON) -m bench $(ARGS)
 
 generate: $(DEV) ## definitions and reference pages from the types
@@ -42,12 +46,22 @@ generate: $(DEV) ## definitions and reference pages from the types
 
 docs: generate ## the reference pages; the rest of docs/ is written by hand
 
-# A build of Kubernetes takes longer than a test may, so it comes before them.
+chart: generate helm ## plain manifests in deploy/ from the chart
+	@$(HELM).plain
+
+image: ## the operator's image, by docker build
+	docker build --tag $(IMAGE) .
+
+# Builds of Kubernetes and helm take longer than a test may, so they come before them.
 binaries: $(RUN)
 	@$(PYTHON) -m novacron.localcluster >/dev/null
 
-# The built-in guest, and the system packages that making and starting it needs.
+helm: $(RUN)
+	@$(HELM) >/dev/null
+
+# What real guests need: packages of the system, the binding of libvirt, and an image.
 guests: $(RUN)
+	@$(PYTHON) -m novacron.localcluster.hypervisor
 	@$(PYTHON) -m novacron.guests tiny --install >/dev/null
 
 lock: $(TOOLS) ## resolve all dependencies anew
@@ -57,6 +71,9 @@ lock: $(TOOLS) ## resolve all dependencies anew
 		-o requirements-bench.lock
 	$(COMPILE) requirements-bootstrap.in -o requirements-bootstrap.lock
 	$(COMPILE) src/novacron/localcluster/go.in -o src/novacron/localcluster/go.lock
+	$(COMPILE) src/novacron/localcluster/libvirt.in -o src/novacron/localcluster/libvirt.lock
+	$(COMPILE) src/novacron/localcluster/libvirt-build.in \
+		-o src/novacron/localcluster/libvirt-build.lock
 
 $(TOOLS): scripts/bootstrap.sh requirements-bootstrap.lock
 	@sh scripts/bootstrap.sh

@@ -19,14 +19,16 @@ find_python() {
 ensure_venv() {
     "$1" -c 'import ensurepip, venv' 2>/dev/null && return
     package=$("$1" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
-    command="apt-get install -y $package"
+    command="apt-get install -y --no-install-recommends $package"
     command -v apt-get >/dev/null || fail "$1 cannot make environments: it lacks ensurepip and venv"
     if [ "$(id -u)" = 0 ]; then as_root=""
     elif sudo -n true 2>/dev/null; then as_root="sudo -n"
     else fail "the system package $package is missing; run: sudo $command"
     fi
     echo "installing the system package $package ($1 needs it to make environments)"
-    $as_root $command >/dev/null || fail "could not install $package; run: sudo $command"
+    # A fresh machine has no lists of packages yet.
+    $as_root $command >/dev/null 2>&1 || { $as_root apt-get update && $as_root $command; } >/dev/null ||
+        fail "could not install $package; run: sudo $command"
 }
 
 if [ ! -x .venv/bin/python ]; then

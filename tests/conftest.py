@@ -32,6 +32,11 @@ A test that needs a real API server asks for one of these:
     /readyz. ``extra_flags={"kube-apiserver": ["--etcd-compaction-interval=1s"]}`` adds flags.
     All are stopped when the test ends.
 
+``node``
+    A ``local_node.NodeCluster``: a whole control plane with a node that runs pods, shared by
+    the run, and a namespace of this test's own. Needs root. A test that calls ``.kill_agent()``
+    calls ``.start_agent()`` too.
+
 Programs come from the ordinary cache (built at first use) or from NOVACRON_KUBERNETES_BIN.
 """
 
@@ -44,9 +49,13 @@ import pytest
 
 from api import Api
 from control_plane import API_ONLY, discard, throw_away
+from libvirt_daemon import stop_shared_daemon
 from local_cluster import LocalCluster, processes_under
+from local_node import NodeCluster, traces_of
 from novacron.localcluster.binaries import locate
+from novacron.localcluster.components import COMPONENTS
 from novacron.localcluster.controlplane import ControlPlane
+from novacron.localcluster.node.ability import inability
 from novacron.workplace.home import Home
 from novacron.workplace.progress import Silent
 from operators import install
@@ -59,6 +68,11 @@ def pytest_configure() -> None:
     set, asyncio makes one for it, and its end is a ResourceWarning in some innocent test.
     """
     asyncio.set_event_loop(None)
+
+
+def pytest_sessionfinish() -> None:
+    """End what tests share without asking for it by a fixture."""
+    stop_shared_daemon()
 
 
 @pytest.fixture(scope="session")
@@ -108,6 +122,44 @@ def local_cluster(
     finally:
         local.call("purge", "--yes")
     assert processes_under(local.home) == []
+
+
+@pytest.fixture(scope="session")
+def node_plane(
+    tmp_path_factory: pytest.TempPathFactory, kubernetes_binaries: Path
+) -> Iterator[ControlPlane]:
+    """A control plane with a node; when it stops, nothing of the pods may be left."""
+    if problem := inability():
+        pytest.skip(problem)
+    # A dead node is noticed in a quarter of a minute instead of one.
+    patience = ["--node-monitor-grace-period=15s", "--node-monitor-period=1s"]
+    directory = tmp_path_factory.mktemp("node")
+    flags = {"kube-controller-manager": patience}
+    plane = throw_away(directory, kubernetes_binaries, COMPONENTS, flags)
+    try:
+        plane.start()
+        yield plane
+    finally:
+        plane.kill("kube-controller-manager")  # so that it makes no pods anew
+        plane.stop()
+    assert processes_under(directory) == []
+    assert traces_of(plane) == []
+
+
+@pytest.fixture(scope="session")
+def node_api(node_plane: ControlPlane) -> Iterator[Api]:
+    """A plain client for ``node_plane``, as its administrator."""
+    client = Api(node_plane.kubeconfig)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def node(node_plane: ControlPlane, node_api: Api) -> Iterator[NodeCluster]:
+    """A node and a namespace of this test's own; see the top of this file."""
+    cluster = NodeCluster(node_plane, node_api).begin()
+    yield cluster
+    cluster.clear()
 
 
 @pytest.fixture

@@ -68,6 +68,17 @@ class LocalCluster:
         components = json.loads(done.stdout)["components"]
         return {each["name"]: each["pid"] for each in components if each["pid"]}
 
+    def versions(self) -> list[str]:
+        """Return the resource version of everything ``up`` writes: it moves with every write."""
+        kinds = "crd,clusterrole,clusterrolebinding,virtualmachines.novacron.io,hosts.novacron.io"
+        listed = json.loads(self.ok("kubectl", "get", kinds, "-A", "-o", "json"))
+        return sorted(
+            f"{item['kind']} {item['metadata']['name']} {item['metadata']['resourceVersion']}"
+            for item in listed["items"]
+            # Kubernetes fills its own aggregated roles in the background.
+            if "role" not in item["kind"].lower() or item["metadata"]["name"].startswith("novacron")
+        )
+
 
 def processes_under(directory: Path) -> list[str]:
     """Return every process on this machine that has to do with the directory."""

@@ -16,7 +16,7 @@ import yaml
 
 import declared
 from novacron.app.definitions import crds
-from novacron.app.rights import OPERATOR, rbac
+from novacron.app.rights import OPERATOR, WEBHOOKS, rbac
 from novacron.localcluster.controlplane import ControlPlane
 
 __all__ = ["RunningOperator", "eventually", "free_port", "install"]
@@ -52,7 +52,11 @@ def eventually(
 
 @dataclass(slots=True)
 class RunningOperator:
-    """``novacron operator run`` against a control plane, watching some namespaces."""
+    """``novacron operator run`` against a control plane, watching some namespaces.
+
+    It is the user that ``install`` gave the operator's rights to, unless a kubeconfig says
+    otherwise.
+    """
 
     plane: ControlPlane
     directory: Path
@@ -62,6 +66,7 @@ class RunningOperator:
     environment: Mapping[str, str] = field(default_factory=dict)
     webhooks: bool = False
     name: str = "operator"
+    kubeconfig: Path | None = None
     process: "subprocess.Popen[bytes] | None" = None
     ports: dict[str, int] = field(default_factory=dict)
 
@@ -78,7 +83,7 @@ class RunningOperator:
     def start(self, *, wait: bool = True) -> "RunningOperator":
         """Start the process and, unless told otherwise, wait until it is ready."""
         self.ports = {name: free_port() for name in ("metrics", "health", "webhook")}
-        kubeconfig = self.plane.client_certificate(OPERATOR)
+        kubeconfig = self.kubeconfig or self.plane.client_certificate(OPERATOR)
         webhook = f"127.0.0.1:{self.ports['webhook']}"
         with (self.directory / f"{self.name}.log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -135,7 +140,7 @@ class RunningOperator:
             self.process.send_signal(how)
         code = self.process.wait(PATIENCE_SECONDS)
         if self.webhooks:
-            # Without an operator they would refuse the next test's machines.
-            for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations"):
-                self.plane.kubectl("delete", kind, "novacron", "--ignore-not-found")
+            # Without an operator they would refuse the next test's deletions.
+            empty = ("--type=merge", "--patch", '{"webhooks": null}')
+            self.plane.kubectl("patch", "validatingwebhookconfigurations", WEBHOOKS, *empty)
         return code

@@ -56,7 +56,7 @@ def test_defaults_are_filled_in_by_the_server(create) -> None:
     assert spec["updateStrategy"] == {"type": "RollingUpdate"}
     template = spec["template"]["spec"]
     assert template["resources"] == {"cpu": 1, "memory": "512Mi", "disk": "10Gi"}
-    assert template["networks"] == [{"name": "net", "type": "bridge"}]
+    assert template["networks"] == [{"name": "net"}]
 
 
 def test_a_migration_policy_written_in_part_is_completed(create) -> None:

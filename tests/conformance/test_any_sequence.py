@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -19,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from conformance.conftest import DRIVERS
 from conformance.under_test import DriverUnderTest
 from novacron.core.driver import Accepted
 from novacron.core.errors import Busy, DriverError, OutOfCapacity, Rejected
@@ -116,7 +118,7 @@ class AnySequence(RuleBasedStateMachine):
     def the_driver_agrees_with_the_model(self) -> None:
         if self.quiet:
             told = self.run(self.driver.machines(self.bench.host))
-            assert {m.uid: Modelled(m.power, m.resources) for m in told} == self.model
+            assert {m.uid: Modelled(m.power, m.configured) for m in told} == self.model
             for uid in ALL:
                 seen = self.run(self.driver.observe(self.plan(uid).ref))
                 assert seen == next((m for m in told if m.uid == uid), None)
@@ -187,6 +189,11 @@ class AnySequence(RuleBasedStateMachine):
         return more != self.bench.too_big if room is None else (used + more).fits(room)
 
 
+@pytest.mark.parametrize(
+    "under_test",
+    [pytest.param(each, marks=[pytest.mark.full] if each.slow else []) for each in DRIVERS],
+    ids=lambda each: each.name,
+)
 def test_any_history_ends_where_the_model_says(under_test: DriverUnderTest) -> None:
     """Examples show what we thought of; this finds the order of calls nobody thought of."""
     run_state_machine_as_test(

@@ -4,7 +4,7 @@ import pytest
 
 from conformance.under_test import Bench, FullDriver
 from novacron.core.errors import Busy
-from novacron.core.machine import MachineRef, Observed, Power
+from novacron.core.machine import MachineRef, Nic, Observed, Power
 
 
 async def _switched(
@@ -78,9 +78,11 @@ async def test_running_machines_have_addresses_of_their_own(
     """Two machines with one address reach nobody."""
     addresses: list[str] = []
     for uid in ("uid-1", "uid-2", "uid-3"):
-        plan = bench.plan(uid, name=uid)
+        plan = bench.plan(uid, name=uid, nics=(Nic("lan"),))
         await bench.created(driver, plan)
-        addresses += (await _switched(bench, driver, plan.ref, Power.ON)).addresses
+        await _switched(bench, driver, plan.ref, Power.ON)
+    for uid in ("uid-1", "uid-2", "uid-3"):
+        addresses += (await bench.addressed(driver, bench.plan(uid, name=uid).ref)).addresses
     assert len(addresses) == len(set(addresses)) >= 3
 
 

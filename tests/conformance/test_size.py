@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.under_test import Bench, FullDriver
+from novacron.core.driver import Capability
 from novacron.core.errors import OutOfCapacity, Rejected
 from novacron.core.machine import Power
 
@@ -31,6 +32,14 @@ async def test_a_machine_grows_and_shrinks(bench: Bench, driver: FullDriver, pow
     for size in (bench.large, smaller):
         seen = await bench.after(driver.resize(bench.resized(plan, size)), driver, plan.ref)
         assert seen is not None
+        assert (seen.configured, seen.power) == (size, power)
+        if seen.after_restart:
+            assert seen.awaits_restart
+            assert Capability.RESIZE_RUNNING not in driver.capabilities
+            await bench.after(driver.set_power(plan.ref, Power.OFF, force=True), driver, plan.ref)
+            seen = await bench.after(driver.set_power(plan.ref, Power.ON), driver, plan.ref)
+            assert seen is not None
+            assert not seen.awaits_restart
         assert (seen.resources, seen.power, seen.vm_id) == (size, power, before.vm_id)
 
 

@@ -42,7 +42,8 @@ class Bench:
 
     ``small`` fits several times, ``large`` grows it in every resource and fits once beside a
     small one, ``too_big`` fits on no host. ``room`` is what the host gives to machines when
-    the driver enforces that to the last unit, else None.
+    the driver enforces that to the last unit, else None. ``ids_are_uids`` says that machines have
+    their owner's UID as their id at the hypervisor.
     """
 
     host: str
@@ -55,6 +56,7 @@ class Bench:
     too_big: Resources
     room: Resources | None
     image: str = "https://images.example/tiny.qcow2"
+    ids_are_uids: bool = False
 
     def plan(
         self,
@@ -76,6 +78,16 @@ class Bench:
                 return seen
             await self.pass_time(STEP)
         raise AssertionError(f"{ref.name} was still changing after {STEPS * STEP}")
+
+    async def addressed(self, driver: FullDriver, ref: MachineRef) -> Observed:
+        """Return how a running machine is once it has an address."""
+        for _ in range(STEPS):
+            seen = await driver.observe(ref)
+            assert seen is not None
+            if seen.addresses:
+                return seen
+            await self.pass_time(STEP)
+        raise AssertionError(f"{ref.name} had no address after {STEPS * STEP}")
 
     async def after(
         self, order: Awaitable[Accepted], driver: FullDriver, ref: MachineRef
@@ -102,3 +114,4 @@ class DriverUnderTest:
     name: str
     bench: Callable[[Path], AbstractAsyncContextManager[Bench]]
     examples: int
+    slow: bool = False

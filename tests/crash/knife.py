@@ -6,11 +6,13 @@ the same scenario. Every write passes ``Knife.around``, and is noted in a journa
 
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from novacron.core.driver import Accepted, Capability, Driver, Inventory
 from novacron.core.host import HostFacts
@@ -47,6 +49,7 @@ class Knife:
     journal: Path
     point: Point | None
     _seen: Counter[str] = field(default_factory=Counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @asynccontextmanager
     async def around(self, write: str) -> AsyncIterator[None]:
@@ -58,6 +61,24 @@ class Knife:
         self._fall(Point(write, number, "before"))
         yield
         self._fall(Point(write, number, "after"))
+
+    def beneath(self, owner: type, name: str) -> None:
+        """Have every call of a blocking method pass here too, in whichever thread it is made."""
+        method = getattr(owner, name)
+        write = f"{owner.__name__}.{name}"
+
+        def cut(*arguments: Any, **more: Any) -> Any:
+            with self._lock:
+                self._seen[write] += 1
+                number = self._seen[write]
+                with self.journal.open("a") as journal:
+                    journal.write(f"{number}|{write}\n")
+            self._fall(Point(write, number, "before"))
+            answer = method(*arguments, **more)
+            self._fall(Point(write, number, "after"))
+            return answer
+
+        setattr(owner, name, cut)
 
     def _fall(self, here: Point) -> None:
         if here == self.point:
@@ -78,9 +99,11 @@ class CutClient(Client):
 
 
 def _shape(path: str) -> str:
-    """Return a path without the names in it: hosts/status, virtualmachines, events."""
+    """Return a path without the names in it, except a host's: hosts/a/status, virtualmachines."""
     parts = path.split("/")
-    for resource in ("virtualmachines", "hosts", "events"):
+    if "hosts" in parts:
+        return "/".join(parts[parts.index("hosts") :])
+    for resource in ("virtualmachines", "events"):
         if resource in parts:
             return "/".join([resource, *(["status"] if parts[-1] == "status" else [])])
     return path

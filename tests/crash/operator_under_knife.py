@@ -5,13 +5,17 @@ import os
 from functools import partial
 from pathlib import Path
 
+import libvirt
+
 from crash.knife import CutClient, CutDriver, Knife, Point
-from novacron.app.main import driver_makers, serve
+from novacron.app.drivers import driver_makers
+from novacron.app.main import serve
 from novacron.app.operator import Operator
 from novacron.app.settings import Settings
 from novacron.controllers.drivers import MakeDriver
 from novacron.core.driver import Driver
 from novacron.core.host import DeclaredHost
+from novacron.core.quantity import parse_duration
 from novacron.runtime.logs import configure_logs
 
 
@@ -20,12 +24,32 @@ def cut(make: MakeDriver, knife: Knife, host: DeclaredHost) -> Driver:
     return CutDriver(make(host), knife)
 
 
+def cut_libvirt(knife: Knife) -> None:
+    """Put everything under the knife that changes something at libvirt itself."""
+    writes = {
+        libvirt.virConnect: ("defineXML", "storagePoolDefineXML", "networkDefineXML"),
+        libvirt.virDomain: (
+            *("create", "destroy", "undefineFlags", "setMetadata", "blockResize"),
+            *("setVcpusFlags", "shutdownFlags"),
+        ),
+        libvirt.virStoragePool: ("create", "createXML", "setAutostart"),
+        libvirt.virStorageVol: ("upload", "delete", "resize"),
+        libvirt.virStream: ("finish",),
+        libvirt.virNetwork: ("create", "setAutostart"),
+    }
+    for owner, names in writes.items():
+        for name in names:
+            knife.beneath(owner, name)
+
+
 def main() -> None:
     """Run until the knife falls."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--kubeconfig", type=Path)
     parser.add_argument("--simulation-file", type=Path)
     parser.add_argument("--health-probe-bind-addr")
+    parser.add_argument("--images-directory", type=Path, default=Path("/nowhere"))
+    parser.add_argument("--shutdown-grace", default="60s")
     flags, _ = parser.parse_known_args()
     knife = Knife(Path(os.environ["JOURNAL"]), Point.parse(os.environ["POINT"]))
     settings = Settings(
@@ -35,13 +59,17 @@ def main() -> None:
         webhook_bind_addr="0",
         watch_namespaces=tuple(os.environ["WATCH_NAMESPACE"].split(",")),
         simulation_file=flags.simulation_file,
+        images_directory=flags.images_directory,
+        shutdown_grace=parse_duration(flags.shutdown_grace),
     )
     configure_logs("info", "text")
     CutClient.knife = knife
     client = CutClient.from_kubeconfig(flags.kubeconfig)
     makers: dict[str, MakeDriver] = {
-        name: partial(cut, make, knife) for name, make in driver_makers(settings).items()
+        name: partial(cut, make, knife) for name, make in driver_makers(settings, client).items()
     }
+    if "libvirt" in os.environ.get("BENEATH", ""):
+        cut_libvirt(knife)
     serve(Operator(settings, client, makers))
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from machines import condition
+from novacron.core.quantity import parse_quantity
 
 Object = dict[str, Any]
 
-__all__ = ["SCENARIOS", "Scenario"]
+__all__ = ["REAL_SCENARIOS", "SCENARIOS", "Scenario"]
 
 
 def running(obj: Object | None) -> bool:
@@ -36,9 +37,12 @@ def gone(obj: Object | None) -> bool:
 
 
 def _as_asked(obj: Object) -> bool:
-    asked = obj["spec"]["template"]["spec"]["resources"]["cpu"]
-    resources = obj["status"].get("resources") or {}
-    return bool(resources) and resources["cpu"]["available"] == str(asked)
+    asked = obj["spec"]["template"]["spec"]["resources"]
+    has = obj["status"].get("resources") or {}
+    return bool(has) and all(
+        parse_quantity(has[name]["available"]) == parse_quantity(str(asked[name]))
+        for name in ("cpu", "memory", "disk")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Scenario:
     simulation: Object = field(default_factory=dict)
 
 
+LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
+MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
 SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
 
@@ -65,4 +71,15 @@ SCENARIOS = (
     Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
+)
+
+# With real guests, which take real time; the first is part of the everyday tests.
+REAL_SCENARIOS = (
+    Scenario("create", running, exists_before=False),
+    Scenario("create from a new image", running, exists_before=False),
+    Scenario("grow", running, patch=LARGER),
+    Scenario("restart", running, patch=MORE_MEMORY),
+    Scenario("stop", stopped, patch={"spec": {"running": False}}),
+    Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
+    Scenario("delete", gone, patch=None),
 )

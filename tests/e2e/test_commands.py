@@ -5,6 +5,9 @@ import uuid
 
 import pytest
 
+from novacron import __version__
+from novacron.localcluster.node.ability import inability
+
 
 @pytest.fixture
 def name(local_cluster):
@@ -68,7 +71,7 @@ def test_refusals_are_one_sentence(local_cluster):
     assert local_cluster.fails("vm", "create", "x", *image, "-n", "nowhere") == (
         'no namespace "nowhere"'
     )
-    assert "must be at least 512Mi" in local_cluster.fails(
+    assert "must be at least 64Mi" in local_cluster.fails(
         "vm", "create", "x", *image, "--memory", "1Mi"
     )
     for verb in ("get", "start", "stop", "restart", "delete", "describe"):
@@ -108,8 +111,25 @@ def test_the_clusters_own_kubectl_is_at_hand(local_cluster):
     """Nothing has to be installed to look inside."""
     listed = json.loads(local_cluster.ok("kubectl", "get", "vm", "hello", "-o", "json"))
     assert listed["metadata"]["name"] == "hello"
+    made = local_cluster.ok(
+        *("kubectl", "-n", "default", "run", "x", "--image=novacron/novacron"),
+        *("--dry-run=client", "-o", "json", "--", "--help"),
+    )
+    assert json.loads(made)["spec"]["containers"][0]["args"] == ["--help"]
     components = local_cluster.json("status")["components"]
     assert {each["state"] for each in components} == {"running"}
+
+
+def test_a_pod_of_our_own_image_runs(local_cluster):
+    """What a chart installs runs here too, without containers."""
+    if problem := inability():
+        pytest.skip(problem)
+    kubectl = ("kubectl", "run", "version", "--image=novacron/novacron", "--restart=Never")
+    local_cluster.ok(*kubectl, "--command", "--", "novacron", "--version")
+    done = "--for=jsonpath={.status.phase}=Succeeded"
+    local_cluster.ok("kubectl", "wait", "pod/version", done, "--timeout=60s")
+    assert local_cluster.ok("kubectl", "logs", "version") == f"novacron {__version__}\n"
+    local_cluster.ok("kubectl", "delete", "pod", "version")
 
 
 def test_definitions_can_be_installed_again(local_cluster):

@@ -20,21 +20,11 @@ COMPONENTS = {
     "kube-apiserver",
     "kube-controller-manager",
     "kube-scheduler",
+    "node",
     "operator",
 }
 NOBODY = 65534
-
-
-def _versions(local: LocalCluster) -> list[str]:
-    """The resource version of everything that `up` writes: it moves with every write."""
-    kinds = "crd,clusterrole,clusterrolebinding,virtualmachines.novacron.io,hosts.novacron.io"
-    listed = json.loads(local.ok("kubectl", "get", kinds, "-A", "-o", "json"))
-    return sorted(
-        f"{item['kind']} {item['metadata']['name']} {item['metadata']['resourceVersion']}"
-        for item in listed["items"]
-        # Kubernetes fills its own aggregated roles in the background.
-        if "role" not in item["kind"].lower() or item["metadata"]["name"].startswith("novacron")
-    )
+SIMULATED = ("--provider", "simulation")
 
 
 def _running(local: LocalCluster, name: str = "hello") -> bool:
@@ -53,13 +43,20 @@ def test_a_first_machine_runs(local_cluster):
 
 def test_a_second_up_changes_nothing_and_says_what_to_type(local_cluster):
     """It is what people type when they are not sure."""
-    pids, versions = local_cluster.pids(), _versions(local_cluster)
+    pids, versions = local_cluster.pids(), local_cluster.versions()
     said = local_cluster.ok("up")
     assert "already running" in said
     assert "export KUBECONFIG=$(" in said
     assert "vm describe hello" in said
     assert local_cluster.pids() == pids
-    assert _versions(local_cluster) == versions
+    assert local_cluster.versions() == versions
+
+
+def test_what_runs_the_machines_stays_what_it_was(local_cluster):
+    """A machine on a host that turned into another one would be lost."""
+    said = local_cluster.fails("up", "--provider", "libvirt")
+    assert "this cluster was set up with --provider simulation" in said
+    assert local_cluster.pids().keys() == COMPONENTS
 
 
 def test_what_the_user_stopped_or_deleted_stays_so(local_cluster):
@@ -185,7 +182,8 @@ def another(tmp_path: Path, local_cluster: LocalCluster):
 def test_an_existing_cluster_can_be_used(another, new_control_plane):
     """No control plane of our own then; our kinds in theirs, our operator beside it."""
     theirs = new_control_plane()
-    said = another.ok("up", "--context", "novacron", "--kubeconfig", str(theirs.kubeconfig))
+    flags = ("--context", "novacron", "--kubeconfig", str(theirs.kubeconfig))
+    said = another.ok("up", *SIMULATED, *flags)
     assert "The cluster is up" in said
     assert another.pids().keys() == {"operator"}
     assert another.ok("kubeconfig").strip() == str(theirs.kubeconfig)
@@ -197,7 +195,8 @@ def test_an_existing_cluster_can_be_used(another, new_control_plane):
 
 def test_a_context_that_does_not_exist_is_one_sentence(another, control_plane):
     """And it names those that do."""
-    said = another.fails("up", "--context", "prod", "--kubeconfig", str(control_plane.kubeconfig))
+    flags = ("--context", "prod", "--kubeconfig", str(control_plane.kubeconfig))
+    said = another.fails("up", *SIMULATED, *flags)
     assert "has no context 'prod'; it has: novacron" in said
     assert not (another.home / "operator").exists()
 
@@ -205,14 +204,14 @@ def test_a_context_that_does_not_exist_is_one_sentence(another, control_plane):
 def test_an_unknown_family_is_one_sentence(another, control_plane):
     """Found before anything is changed."""
     flags = ("--context", "novacron", "--kubeconfig", str(control_plane.kubeconfig))
-    said = another.fails("up", *flags, "--families", "vmware")
+    said = another.fails("up", *SIMULATED, *flags, "--families", "vmware")
     assert "no API family is called vmware" in said
 
 
 def test_wrong_ready_made_programs_are_one_sentence(another, tmp_path):
     """Nothing is started and nothing is left."""
     (tmp_path / "bin").mkdir()
-    said = another.fails("up", "--kubernetes-bin", str(tmp_path / "bin"))
+    said = another.fails("up", *SIMULATED, "--kubernetes-bin", str(tmp_path / "bin"))
     assert "lacks etcd, kube-apiserver" in said
     assert not (another.home / "cluster").exists()
 
@@ -231,7 +230,7 @@ def test_a_broken_go_cache_is_one_sentence(another, tmp_path):
         "GOPROXY": "off",
     }
     done = subprocess.run(
-        [*NOVACRON, "up", "--yes"],
+        [*NOVACRON, "up", *SIMULATED, "--yes"],
         env=environment,
         capture_output=True,
         text=True,
@@ -258,7 +257,7 @@ def test_a_place_this_user_may_not_use_is_one_sentence(tmp_path):
         "novacron.app.entry.main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, "up"],
+        [sys.executable, "-c", script, "up", *SIMULATED],
         env={**os.environ, "NOVACRON_HOME": str(theirs / "state")},
         capture_output=True,
         text=True,
@@ -273,7 +272,7 @@ def test_a_place_this_user_may_not_use_is_one_sentence(tmp_path):
 def test_a_killed_up_is_continued_by_the_next(another):
     """Whatever it had started is found again or replaced, never doubled."""
     first = subprocess.Popen(
-        [*NOVACRON, "up"], env=another.environment, stdout=subprocess.PIPE, text=True
+        [*NOVACRON, "up", *SIMULATED], env=another.environment, stdout=subprocess.PIPE, text=True
     )
     assert first.stdout is not None
     end = time.monotonic() + DEADLINE_SECONDS
@@ -283,6 +282,6 @@ def test_a_killed_up_is_continued_by_the_next(another):
     first.wait()
     first.stdout.close()
     before = Identity.of(another.pids()["etcd"])
-    another.ok("up")
+    another.ok("up", *SIMULATED)
     assert before.alive()
     assert another.pids().keys() == COMPONENTS

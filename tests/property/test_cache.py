@@ -60,7 +60,7 @@ class Server:
             obj["metadata"]["resourceVersion"] = str(self.revision)
             self.log.append(WatchEvent("DELETED", obj))
 
-    async def pages(self, *_: Any, limit: int) -> AsyncIterator[Page]:
+    async def pages(self, *_: Any, limit: int, **__: Any) -> AsyncIterator[Page]:
         await self.lists.acquire()
         version, items = str(self.revision), deepcopy(list(self.objects.values()))
         while True:

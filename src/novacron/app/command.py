@@ -68,6 +68,12 @@ def operator() -> None:
 @click.option("--simulation-file", type=click.Path(dir_okay=False, path_type=Path),
               default="/var/lib/novacron/simulation.db", show_default=True,
               help="Where simulated hosts keep their machines.")
+@click.option("--images-directory", type=click.Path(file_okay=False, path_type=Path),
+              default="/usr/share/novacron/images", show_default=True,
+              help="Where builtin:// images are.")
+@click.option("--shutdown-grace", type=Duration(), default="60s", show_default=True,
+              envvar="SHUTDOWN_GRACE", show_envvar=True,
+              help="How long a guest may take to shut down before it is forced.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]),
               default="info", show_default=True, help="How much to log.")
 @click.option("--log-format", type=click.Choice(["json", "text"]), default="json",

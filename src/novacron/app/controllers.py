@@ -6,8 +6,10 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+from novacron.app.nodes import node_marks
 from novacron.app.registry import HOST_KIND, HOSTS, Family
 from novacron.app.settings import Settings
 from novacron.controllers.adapter import MachineController
@@ -71,6 +73,7 @@ class Controllers:
         self.inventory = InventoryWatch(
             self.drivers, self.ledger, self._wake, self.settings.reconcile_interval
         )
+        self.drivers.news = self.inventory.heard
         self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
         # Hosts before machines, so that drivers are there when machines are first looked at.
         self._add_hosts()
@@ -144,6 +147,7 @@ class Controllers:
             self.settings.reconcile_interval,
             self.now,
             queue,
+            partial(node_marks, self.client),
         )
         self.drivers.follow(cache)
         self.ledger.follow_hosts(cache)
@@ -158,7 +162,12 @@ class Controllers:
         self._placers.append(self._placer(kind, cache))
         writer = Writer(self.client, cache, resource.plural)
         fence = self.client.fence
-        reconciler = MachineReconciler(self.drivers, fence.seconds_left if fence else always)
+        reconciler = MachineReconciler(
+            self.drivers,
+            fence.seconds_left if fence else always,
+            self.now,
+            self.settings.shutdown_grace,
+        )
         machines = MachineController(
             kind, writer, reconciler, self.events, self.now, self.inventory.locate
         )

@@ -11,9 +11,14 @@ from novacron.crd.manifest import manifest
 from novacron.families.novacron.kinds import Host
 from novacron.families.novacron.template_types import MINIMUM_MEMORY, at_least
 
-__all__ = ["crds", "kinds"]
+__all__ = ["crds", "definition", "kinds"]
 
 Versions = tuple[type[CustomResource], ...]
+# Whoever removes a definition removes every object of its kind: no tool may do that on its own.
+KEEP = {
+    "helm.sh/resource-policy": "keep",
+    "argocd.argoproj.io/sync-options": "Prune=false,Delete=false",
+}
 
 
 def kinds(families: Collection[str]) -> tuple[Versions, ...]:
@@ -27,6 +32,12 @@ def kinds(families: Collection[str]) -> tuple[Versions, ...]:
     return tuple(found.values())
 
 
+def definition(*versions: type[CustomResource]) -> dict[str, Any]:
+    """Return the definition of one kind as we install it."""
+    made = manifest(*versions)
+    return made | {"metadata": made["metadata"] | {"annotations": KEEP}}
+
+
 def crds(families: Collection[str], minimum_memory: str = MINIMUM_MEMORY) -> list[dict[str, Any]]:
     """Return the definitions of all kinds of these families.
 
@@ -35,7 +46,7 @@ def crds(families: Collection[str], minimum_memory: str = MINIMUM_MEMORY) -> lis
     if mib(minimum_memory) < 1:
         raise ValueError(f"the least memory of a machine cannot be {minimum_memory}")
     usual, wanted = at_least(MINIMUM_MEMORY).stanza(), at_least(minimum_memory).stanza()
-    return [_with(manifest(*versions), usual, wanted) for versions in kinds(families)]
+    return [_with(definition(*versions), usual, wanted) for versions in kinds(families)]
 
 
 def _with(part: Any, usual: Any, wanted: Any) -> Any:  # noqa: ANN401 - any part of a manifest

@@ -5,11 +5,15 @@ Imports nothing heavy: what a command does not use is never loaded.
 
 import sys
 from collections.abc import Collection
-from typing import Any
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
 
 from novacron.cli.failure import Failure
 from novacron.cli.main import run
-from novacron.cli.wiring import Wiring
+from novacron.cli.wiring import Guest, Wiring
+
+if TYPE_CHECKING:
+    from novacron.runtime.client import Client
 
 __all__ = ["main", "manager"]
 
@@ -17,7 +21,7 @@ __all__ = ["main", "manager"]
 def main() -> None:
     """Run ``novacron``."""
     operator = (sys.executable, "-m", "novacron.app.entry", "operator", "run")
-    run(Wiring(_crds, _rbac, operator), {"operator": "novacron.app.command:operator"})
+    run(Wiring(_crds, _rbac, operator, _guest), {"operator": "novacron.app.command:operator"})
 
 
 def manager() -> None:
@@ -42,6 +46,14 @@ def _rbac(families: Collection[str]) -> list[dict[str, Any]]:
     from novacron.app.rights import rbac  # noqa: PLC0415 - heavy
 
     return rbac(families)
+
+
+def _guest(
+    client: "Client", machine: dict[str, Any], secrets: str
+) -> AbstractAsyncContextManager[Guest | None]:
+    from novacron.app.guest import guest_of  # noqa: PLC0415 - heavy
+
+    return guest_of(client, machine, secrets)
 
 
 if __name__ == "__main__":

@@ -5,29 +5,22 @@ import gc
 import logging
 import signal
 import sys
-from functools import partial
 
 import uvloop
 
 from novacron import __version__
+from novacron.app.drivers import driver_makers
 from novacron.app.operator import Operator
 from novacron.app.settings import Settings
-from novacron.app.simulation import simulation_driver
-from novacron.controllers.drivers import MakeDriver
 from novacron.runtime.bind import BadBindAddress, CannotListen
 from novacron.runtime.client import Client
 from novacron.runtime.connection import NoCluster
 from novacron.runtime.errors import ApiError
 from novacron.runtime.logs import configure_logs
 
-__all__ = ["driver_makers", "run", "serve"]
+__all__ = ["run", "serve"]
 
 log = logging.getLogger(__name__)
-
-
-def driver_makers(settings: Settings) -> dict[str, MakeDriver]:
-    """Return how a driver of each kind is made for a host."""
-    return {"simulation": partial(simulation_driver, default_file=settings.simulation_file)}
 
 
 def run(settings: Settings) -> int:
@@ -35,7 +28,7 @@ def run(settings: Settings) -> int:
     configure_logs(settings.log_level, settings.log_format)
     try:
         client = Client.from_kubeconfig(settings.kubeconfig, settings.context)
-        operator = Operator(settings, client, driver_makers(settings))
+        operator = Operator(settings, client, driver_makers(settings, client))
         return serve(operator)
     except (NoCluster, BadBindAddress, CannotListen, ApiError, ValueError) as error:
         sys.stderr.write(f"novacron operator: {error}\n")

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from novacron.controllers.ports import MachineKind
-from novacron.families.novacron.translate import HostKind, VirtualMachineKind
+from novacron.families.novacron.host_translate import HostKind
+from novacron.families.novacron.translate import VirtualMachineKind
 from novacron.runtime.resource import Resource
 
 __all__ = ["FAMILIES", "HOSTS", "HOST_KIND", "VIRTUAL_MACHINES", "Family", "chosen"]

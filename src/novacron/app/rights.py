@@ -1,4 +1,7 @@
-"""The rights an operator needs, and no more: each rule names the code that asks for it."""
+"""The rights an operator needs, and no more: each rule names the code that asks for it.
+
+The chart and ``novacron up`` take them from here, and the tests run operators under them.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -6,7 +9,17 @@ from typing import Any
 from novacron.app.registry import HOSTS, chosen
 from novacron.runtime.resource import Resource
 
-__all__ = ["OPERATOR", "rbac"]
+__all__ = [
+    "CERTIFICATES",
+    "EVERYWHERE",
+    "HAPPENINGS",
+    "OPERATOR",
+    "OWN",
+    "WEBHOOKS",
+    "for_machines",
+    "installing",
+    "rbac",
+]
 
 Manifest = dict[str, Any]
 
@@ -15,57 +28,7 @@ WEBHOOKS = "novacron"
 CERTIFICATES = "novacron-webhook-certificates"
 RBAC_API = "rbac.authorization.k8s.io/v1"
 RBAC_GROUP = "rbac.authorization.k8s.io"
-
-
-def rbac(families: Collection[str], namespace: str = "novacron-system") -> list[Manifest]:
-    """Return the operator's namespace, roles and their bindings to user and service account."""
-    subjects = [
-        {"kind": "User", "apiGroup": RBAC_GROUP, "name": OPERATOR},
-        {"kind": "ServiceAccount", "name": OPERATOR, "namespace": namespace},
-    ]
-    local = {"name": OPERATOR, "namespace": namespace}
-    everywhere = {"name": OPERATOR}
-    return [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": local},
-        _role("ClusterRole", everywhere, _cluster_rules(families)),
-        _binding("ClusterRole", everywhere, subjects),
-        _role("Role", local, _local_rules()),
-        _binding("Role", local, subjects),
-    ]
-
-
-def _cluster_rules(families: Collection[str]) -> list[Manifest]:
-    kinds = [resource for family in chosen(families) for resource, _ in family.machines]
-    rules = [rule for resource in (*kinds, HOSTS) for rule in _kind_rules(resource)]
-    admission = "admissionregistration.k8s.io"
-    configurations = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]
-    return [
-        *rules,
-        # runtime.events: in the namespaces of the objects they are about
-        _rule("", ["events"], ["create", "patch"]),
-        # runtime.webhook_configuration: creation cannot be limited by name
-        _rule(admission, configurations, ["create"]),
-        _rule(admission, configurations, ["get", "patch"], [WEBHOOKS]),
-    ]
-
-
-def _kind_rules(resource: Resource) -> list[Manifest]:
-    # runtime.reflector lists and watches; runtime.writer writes finalizers, records and statuses.
-    return [
-        _rule(resource.group, [resource.plural], ["get", "list", "watch", "patch", "update"]),
-        _rule(resource.group, [f"{resource.plural}/status"], ["update"]),
-    ]
-
-
-def _local_rules() -> list[Manifest]:
-    return [
-        # runtime.leases: heartbeats, leadership and shards
-        _rule("coordination.k8s.io", ["leases"], ["get", "list", "create", "update", "delete"]),
-        # runtime.certificates: creation cannot be limited by name
-        _rule("", ["secrets"], ["create"]),
-        _rule("", ["secrets"], ["get", "update", "patch"], [CERTIFICATES]),
-    ]
+ADMISSION = "admissionregistration.k8s.io"
 
 
 def _rule(
@@ -73,6 +36,78 @@ def _rule(
 ) -> Manifest:
     rule: Manifest = {"apiGroups": [group], "resources": resources, "verbs": verbs}
     return rule | ({"resourceNames": names} if names else {})
+
+
+def _followed(resource: Resource, *more: str) -> list[Manifest]:
+    # runtime.reflector lists and watches; runtime.writer patches finalizers, writes statuses.
+    return [
+        _rule(resource.group, [resource.plural], ["list", "watch", "patch", *more]),
+        _rule(resource.group, [f"{resource.plural}/status"], ["update"]),
+    ]
+
+
+# About things that are in no namespace.
+EVERYWHERE = [
+    *_followed(HOSTS),
+    # app.nodes: the labels and taints of a Host's own node
+    _rule("", ["nodes"], ["get"]),
+    # runtime.webhook_configuration: filled in, never created. It comes and goes with the roles:
+    # one that an operator made anew while it is uninstalled would refuse changes for ever.
+    _rule(ADMISSION, ["mutatingwebhookconfigurations"], ["get"], [WEBHOOKS]),
+    _rule(ADMISSION, ["validatingwebhookconfigurations"], ["get", "patch"], [WEBHOOKS]),
+]
+# runtime.events: beside the objects they are about; those about hosts in the namespace default.
+HAPPENINGS = [_rule("", ["events"], ["create", "patch"])]
+# In the operator's own namespace.
+OWN = [
+    # runtime.leases: heartbeats, leadership and shards
+    _rule("coordination.k8s.io", ["leases"], ["get", "list", "create", "update", "delete"]),
+    # runtime.certificates: a plain creation cannot be limited by name. app.libvirt gets the
+    # credentials of hosts, which users name as they like.
+    _rule("", ["secrets"], ["create", "get"]),
+    _rule("", ["secrets"], ["patch"], [CERTIFICATES]),
+]
+
+
+def for_machines(families: Collection[str]) -> list[Manifest]:
+    """Return the rights to the machines of these families, wherever they are declared."""
+    kinds = [resource for family in chosen(families) for resource, _ in family.machines]
+    # controllers.placement writes records, and asks what became of one that got no answer
+    return [rule for resource in kinds for rule in _followed(resource, "get", "update")]
+
+
+def installing(definitions: Collection[str]) -> list[Manifest]:
+    """Return the rights to install and upgrade these definitions, as ``novacron crd`` does."""
+    group, resources = "apiextensions.k8s.io", ["customresourcedefinitions"]
+    # Creation can be limited by name here: an apply says the name before anything is made.
+    return [_rule(group, resources, ["create", "get", "patch"], sorted(definitions))]
+
+
+def rbac(families: Collection[str], namespace: str = "novacron-system") -> list[Manifest]:
+    """Return what must be there before an operator runs.
+
+    Its namespace, its identity with all its rights, and the webhook configuration it fills in.
+    """
+    subjects = [
+        {"kind": "User", "apiGroup": RBAC_GROUP, "name": OPERATOR},
+        {"kind": "ServiceAccount", "name": OPERATOR, "namespace": namespace},
+    ]
+    local = {"name": OPERATOR, "namespace": namespace}
+    everywhere = {"name": OPERATOR}
+    rules = [*EVERYWHERE, *for_machines(families), *HAPPENINGS]
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": local},
+        _role("ClusterRole", everywhere, rules),
+        _binding("ClusterRole", everywhere, subjects),
+        _role("Role", local, OWN),
+        _binding("Role", local, subjects),
+        {
+            "apiVersion": f"{ADMISSION}/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": WEBHOOKS},
+        },
+    ]
 
 
 def _role(kind: str, metadata: Manifest, rules: list[Manifest]) -> Manifest:

@@ -27,4 +27,6 @@ class Settings:
     reconcile_interval: timedelta = timedelta(seconds=30)
     namespace: str = "novacron-system"
     simulation_file: Path = Path("/var/lib/novacron/simulation.db")
+    images_directory: Path = Path("/usr/share/novacron/images")
+    shutdown_grace: timedelta = timedelta(seconds=60)
     stop_deadline: timedelta = timedelta(seconds=20)

@@ -22,11 +22,9 @@ __all__ = ["doctor", "down", "kubeconfig", "kubectl", "purge", "status", "up"]
 @click.command()
 @click.option(
     "--provider",
-    type=click.Choice(["simulation"]),
-    default="simulation",
-    show_default=True,
-    expose_value=False,
-    help="What runs the machines; real guests come with libvirt.",
+    type=click.Choice(["libvirt", "simulation"]),
+    help="What runs the machines: QEMU on this machine, or nothing real. Default: libvirt, or "
+    "what the cluster was set up with.",
 )
 @click.option(
     "--kubernetes-bin",
@@ -34,7 +32,7 @@ __all__ = ["doctor", "down", "kubeconfig", "kubectl", "purge", "status", "up"]
     help="A directory with ready-made etcd, kube-apiserver, … and kubectl.",
 )
 @families
-@minimum_memory
+@minimum_memory("64Mi")
 @yes
 @target
 @click.pass_context
@@ -42,6 +40,7 @@ def up(
     context: click.Context,
     *,
     target: Target,
+    provider: str | None,
     kubernetes_bin: Path | None,
     families: Sequence[str],
     minimum_memory: str,
@@ -52,11 +51,21 @@ def up(
     With --context an existing cluster is used and no control plane is started.
     """
     from novacron.cli.display import display  # noqa: PLC0415
+    from novacron.cli.provider import chosen  # noqa: PLC0415
     from novacron.cli.up import Up  # noqa: PLC0415 - heavy
 
     home = Home.default()
-    call = Up(home, wiring_of(context), families, display(), minimum_memory, kubernetes_bin, yes)
     with holding(home.lock, "novacron up"):
+        call = Up(
+            home=home,
+            wiring=wiring_of(context),
+            provider=chosen(home, provider),
+            families=families,
+            display=display(),
+            minimum_memory=minimum_memory,
+            kubernetes_bin=kubernetes_bin,
+            assume_yes=yes,
+        )
         if target.context:
             call.adopt(_existing(target.kubeconfig, target.context))
         else:
@@ -117,9 +126,11 @@ def purge(*, yes: bool, cache: bool) -> None:
 def doctor(*, output: Format) -> None:
     """Check all that ``up`` needs and say how to mend it; exit code 1 when something is wrong."""
     from novacron.cli.output import show_value, table  # noqa: PLC0415
+    from novacron.cli.provider import chosen  # noqa: PLC0415
     from novacron.localcluster.doctor import examine  # noqa: PLC0415
 
-    findings = list(examine(Home.default()))
+    home = Home.default()
+    findings = [*examine(home), *chosen(home, None).examine()]
     if output is Format.TABLE:
         rows = [(f.name, "fine" if f.fine else "wrong", f.state, f.remedy) for f in findings]
         click.echo(table(("CHECKED", "RESULT", "FOUND", "REMEDY"), rows))
@@ -142,7 +153,11 @@ def kubeconfig() -> None:
     click.echo(str(path))
 
 
-@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+# Everything from the first word on is kubectl's own, a `--` among it too.
+@click.command(
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(arguments: Sequence[str]) -> None:
     """Run the local cluster's own kubectl: ``novacron kubectl get vm``."""
@@ -156,12 +171,13 @@ def kubectl(arguments: Sequence[str]) -> None:
 
 
 def _stop(home: Home) -> list[str]:
-    """Stop the operator first, so that it can give back its leases, then what it leans on."""
-    from novacron.localcluster.components import COMPONENTS  # noqa: PLC0415
+    """Stop the operator first, so that it starts no guest again, then what it leans on."""
+    from novacron.localcluster.hypervisor import Hypervisor  # noqa: PLC0415
+    from novacron.localcluster.stopping import stop_all  # noqa: PLC0415
 
     operator = ["operator"] if OperatorProcess(home).stop() else []
-    processes = Layout(home.cluster).processes
-    return operator + [name for name in reversed(COMPONENTS) if processes.stop(name)]
+    guests = ["hypervisor"] if Hypervisor(home.hypervisor).stop() else []
+    return operator + guests + stop_all(Layout(home.cluster))
 
 
 def _existing(kubeconfig: Path | None, context: str) -> Adopted:

@@ -35,7 +35,7 @@ def crd() -> None:
 
 @crd.command("print")
 @families
-@minimum_memory
+@minimum_memory()
 @output(default=Format.YAML)
 @click.pass_context
 def print_crds(
@@ -57,7 +57,7 @@ def print_crds(
 
 @crd.command()
 @families
-@minimum_memory
+@minimum_memory()
 @target
 @click.pass_context
 def install(

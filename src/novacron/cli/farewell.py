@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,23 +9,26 @@ import click
 from novacron.cli.kinds import MACHINE_COLUMNS
 from novacron.cli.options import Format
 from novacron.cli.output import show_list
-from novacron.cli.welcome import FIRST_MACHINE
-from novacron.runtime.resource import Object
+from novacron.cli.welcome import FIRST_MACHINE, Welcomed
 
 __all__ = ["farewell"]
 
 
-def farewell(machines: Sequence[Object], *, changed: bool, kubectl: Path | None) -> None:
+def farewell(welcomed: Welcomed, *, changed: bool, kubectl: Path | None) -> None:
     """Show the machines and how to go on; ``kubectl`` is ours, if the cluster is."""
     click.echo("\nThe cluster is up." if changed else "\nThe cluster is already running.")
-    if machines:
-        show_list(Format.TABLE, machines, MACHINE_COLUMNS)
+    if welcomed.machines:
+        show_list(Format.TABLE, welcomed.machines, MACHINE_COLUMNS)
+    if welcomed.console:
+        click.echo(f"\nThe end of {FIRST_MACHINE}'s console:")
+        click.echo("\n".join(f"  {line}" for line in welcomed.console))
     novacron, on_path = called_as(), shutil.which("kubectl")
     prefix = "kubectl" if on_path or not kubectl else f"{novacron} kubectl"
     hints = [
         *([f"export KUBECONFIG=$({novacron} kubeconfig)"] if kubectl else []),
         f"{prefix} get virtualmachines.novacron.io",
         f"{novacron} vm describe {FIRST_MACHINE}",
+        *([f"{novacron} console {FIRST_MACHINE}"] if welcomed.console else []),
         f"{novacron} vm create web --image builtin://tiny --wait",
         f"{novacron} status",
         f"{novacron} down",

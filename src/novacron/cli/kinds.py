@@ -14,6 +14,7 @@ __all__ = [
     "HOST_COLUMNS",
     "MACHINES",
     "MACHINE_COLUMNS",
+    "OPERATOR_NAMESPACE",
     "condition",
     "fetch",
     "fetch_all",
@@ -23,6 +24,8 @@ __all__ = [
 
 MACHINES = Resource("novacron.io", "v1alpha1", "virtualmachines", "VirtualMachine")
 HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
+# Where an operator keeps what is its own, unless it was told otherwise.
+OPERATOR_NAMESPACE = "novacron-system"
 NOUNS = {MACHINES: "virtual machine", HOSTS: "host"}
 
 

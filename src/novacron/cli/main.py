@@ -21,6 +21,8 @@ CLUSTER = ("up", "down", "status", "purge", "doctor", "kubeconfig", "kubectl")
 COMMANDS: Mapping[str, str] = {
     **{name: f"novacron.cli.cluster:{name}" for name in CLUSTER},
     "vm": "novacron.cli.vm:vm",
+    "console": "novacron.cli.console:console",
+    "vnc": "novacron.cli.vnc:vnc",
     "host": "novacron.cli.host:host",
     "crd": "novacron.cli.crd:crd",
 }

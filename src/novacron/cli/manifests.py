@@ -20,6 +20,13 @@ _KINDS = {
         Resource(*_RBAC, "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
         Resource(*_RBAC, "roles", "Role"),
         Resource(*_RBAC, "rolebindings", "RoleBinding"),
+        Resource(
+            "admissionregistration.k8s.io",
+            "v1",
+            "validatingwebhookconfigurations",
+            "ValidatingWebhookConfiguration",
+            namespaced=False,
+        ),
     )
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-import novacron
+from novacron.localcluster.code_version import code_version
 from novacron.localcluster.ports import LOOPBACK, Ports
 from novacron.localcluster.processes import Processes, Program
 from novacron.workplace.home import Home
@@ -62,7 +62,7 @@ class OperatorProcess:
         program = Program(
             NAME,
             (*supervised, *own, *self._listening(webhooks=webhooks), *flags),
-            version=_code_version() + hashlib.sha256(kubeconfig.read_bytes()).hexdigest(),
+            version=code_version() + hashlib.sha256(kubeconfig.read_bytes()).hexdigest(),
         )
         started = self.processes.start(program)
         self.processes.wait_ready(NAME, self.ready, READY_WITHIN)
@@ -93,10 +93,3 @@ class OperatorProcess:
         if webhooks:
             return [*flags, f"--webhook-url=https://{LOOPBACK}:{ports['webhook']}"]
         return [*flags[:-1], "--webhook-bind-addr=0"]
-
-
-def _code_version() -> str:
-    """Return what changes when our own code does, so that ``up`` runs what is installed now."""
-    package = Path(novacron.__file__).parent
-    newest = max(path.stat().st_mtime_ns for path in package.rglob("*.py"))
-    return f"{novacron.__version__}-{newest}"

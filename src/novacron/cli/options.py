@@ -59,13 +59,19 @@ families = click.option(
     callback=lambda _context, _parameter, value: split(value),
     help="API families: novacron, all, or a list with commas.",
 )
-minimum_memory = click.option(
-    "--minimum-memory",
-    default="512Mi",
-    show_default=True,
-    envvar="NOVACRON_MINIMUM_MEMORY",
-    help="The least memory a machine may ask for; part of the installed kinds.",
-)
+
+
+def minimum_memory(default: str = "512Mi") -> Callable[[Command], Command]:
+    """Add the least memory of a machine."""
+    return click.option(
+        "--minimum-memory",
+        default=default,
+        show_default=True,
+        envvar="NOVACRON_MINIMUM_MEMORY",
+        help="The least memory a machine may ask for; part of the installed kinds.",
+    )
+
+
 yes = click.option("-y", "--yes", is_flag=True, help="Ask nothing.")
 
 _kubeconfig = click.option(

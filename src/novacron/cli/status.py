@@ -6,6 +6,7 @@ from typing import Any
 from novacron.cli.local import Adopted
 from novacron.cli.operator import OperatorProcess
 from novacron.localcluster.components import COMPONENTS
+from novacron.localcluster.hypervisor import Hypervisor
 from novacron.localcluster.layout import Layout
 from novacron.workplace.home import Home
 
@@ -29,16 +30,31 @@ class Component:
 
 def components(home: Home) -> list[Component]:
     """Return every component that ``up`` starts."""
-    cluster, operator = Layout(home.cluster), OperatorProcess(home)
+    planes = [] if Adopted.read(home) else _control_plane(Layout(home.cluster))
+    hypervisor = [_hypervisor(Hypervisor(home.hypervisor))] if home.hypervisor.exists() else []
+    return [*planes, *hypervisor, _operator(OperatorProcess(home))]
+
+
+def _control_plane(cluster: Layout) -> list[Component]:
     ports = cluster.ports.read()
     found = []
-    for name in () if Adopted.read(home) else COMPONENTS:
+    for name in COMPONENTS:
         process = cluster.processes.running(name)
         state = "running" if process else "stopped"
         log = str(cluster.processes.log(name))
         found.append(Component(name, state, process.pid if process else None, ports.get(name), log))
+    return found
+
+
+def _hypervisor(hypervisor: Hypervisor) -> Component:
+    process = hypervisor.running()
+    state = ("running" if hypervisor.ready() else "not ready") if process else "stopped"
+    log = str(hypervisor.processes.log("libvirtd"))
+    return Component("hypervisor", state, process.pid if process else None, None, log)
+
+
+def _operator(operator: OperatorProcess) -> Component:
     process = operator.processes.running("operator")
     state = ("running" if operator.ready() else "not ready") if process else "stopped"
     log = str(operator.processes.log("operator"))
-    found.append(Component("operator", state, process.pid if process else None, operator.port, log))
-    return found
+    return Component("operator", state, process.pid if process else None, operator.port, log)

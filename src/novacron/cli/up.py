@@ -1,4 +1,4 @@
-"""Bringing everything up: programs, control plane, kinds, operator, a first machine.
+"""Bringing everything up: programs, hypervisor, control plane, kinds, operator, a first machine.
 
 Every step looks at what is there and does only what is missing, so the same call sets up,
 repairs and confirms.
@@ -20,16 +20,16 @@ from novacron.cli.farewell import farewell
 from novacron.cli.local import Adopted
 from novacron.cli.manifests import apply_all
 from novacron.cli.operator import OPERATOR_USER, OperatorProcess
+from novacron.cli.provider import Provider, remember
 from novacron.cli.session import connected
 from novacron.cli.target import Target
-from novacron.cli.welcome import welcome
+from novacron.cli.welcome import Welcomed, welcome
 from novacron.cli.wiring import Wiring
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, complete, locate
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.packages import missing_for_build
-from novacron.runtime.resource import Object
 from novacron.workplace.home import Home
-from novacron.workplace.packages import install
+from novacron.workplace.packages import Package, install
 
 __all__ = ["Up"]
 
@@ -42,6 +42,7 @@ class Up:
 
     home: Home
     wiring: Wiring
+    provider: Provider
     families: Sequence[str]
     display: Display
     minimum_memory: str
@@ -50,9 +51,10 @@ class Up:
 
     def local(self) -> None:
         """Bring up a control plane of our own and everything on it."""
-        self._packages()
+        self._install_packages([*self._for_build(), *self.provider.missing()])
         with self.display.step("Kubernetes programs") as progress:
             binaries = locate(self.home.cache, self.kubernetes_bin, progress)
+        running = self.provider.prepare(self.display)
         plane = ControlPlane(self.home.cluster, binaries)
         with self.display.step("Control plane") as progress:
             started = plane.start(progress)
@@ -60,27 +62,30 @@ class Up:
         target = Target(plane.kubeconfig)
         self._install(target)
         changed = self._operator(plane.client_certificate(OPERATOR_USER), [], webhooks=True)
-        machines = self._welcome(target, self.home.cluster / "welcomed")
-        farewell(machines, changed=changed or bool(started), kubectl=binaries / "kubectl")
+        welcomed = self._welcome(target, self.home.cluster / "welcomed")
+        changed = changed or bool(started) or running
+        farewell(welcomed, changed=changed, kubectl=binaries / "kubectl")
 
     def adopt(self, adopted: Adopted) -> None:
         """Use an existing cluster: our kinds in it, our operator beside it."""
         target = Target(Path(adopted.kubeconfig), adopted.context)
+        self._install_packages(self.provider.missing())
         server = self._install(target)
         adopted.write(self.home)
+        running = self.provider.prepare(self.display)
         # Only an API server on this machine can call back a process on this machine.
         near = urlsplit(server).hostname in LOOPBACK_HOSTS
         flags = [f"--context={adopted.context}"]
         changed = self._operator(Path(adopted.kubeconfig), flags, webhooks=near)
         marker = f"welcomed-{adopted.context.replace('/', '_')}"
-        machines = self._welcome(target, self.home.state / marker)
-        farewell(machines, changed=changed, kubectl=None)
+        welcomed = self._welcome(target, self.home.state / marker)
+        farewell(welcomed, changed=changed or running, kubectl=None)
 
-    def _packages(self) -> None:
+    def _for_build(self) -> list[Package]:
         ready_made = self.kubernetes_bin or os.environ.get(BIN_VARIABLE)
-        if ready_made or complete(cached(self.home.cache)):
-            return
-        missing = missing_for_build()
+        return [] if ready_made or complete(cached(self.home.cache)) else missing_for_build()
+
+    def _install_packages(self, missing: Sequence[Package]) -> None:
         for package in missing:
             click.echo(f"missing system package: {package.name} ({package.purpose})")
         if missing and not self.assume_yes and sys.stdin.isatty():
@@ -101,15 +106,18 @@ class Up:
             return asyncio.run(apply())
 
     def _operator(self, kubeconfig: Path, flags: Sequence[str], *, webhooks: bool) -> bool:
-        wanted = [f"--families={','.join(self.families)}", *flags]
+        told = (*flags, *self.provider.operator_flags())
+        wanted = [f"--families={','.join(self.families)}", *told]
         process = OperatorProcess(self.home)
         with self.display.step("Operator"):
             return process.start(self.wiring.operator, kubeconfig, wanted, webhooks=webhooks)
 
-    def _welcome(self, target: Target, marker: Path) -> list[Object]:
-        async def give() -> list[Object]:
+    def _welcome(self, target: Target, marker: Path) -> Welcomed:
+        async def give() -> Welcomed:
             with self.display.step("First virtual machine") as progress:
                 async with connected(target) as client:
-                    return await welcome(client, marker, progress)
+                    host = self.provider.host()
+                    return await welcome(client, marker, host, self.wiring.guest, progress)
 
+        remember(self.home, self.provider)
         return asyncio.run(give())

@@ -1,25 +1,57 @@
 """What the command line is told by ``app``, the one place that knows everything."""
 
 from collections.abc import Callable, Collection
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-__all__ = ["Definitions", "Manifests", "Wiring", "wiring_of"]
+if TYPE_CHECKING:
+    import socket
+
+    from novacron.core.driver import ConsoleStream, Display, Said
+    from novacron.runtime.client import Client
+
+__all__ = ["Definitions", "Guest", "Guests", "Manifests", "Wiring", "wiring_of"]
 
 Manifests = Callable[[Collection[str]], list[dict[str, Any]]]
 # The second argument is the least memory a machine may have.
 Definitions = Callable[[Collection[str], str], list[dict[str, Any]]]
 
 
+class Guest(Protocol):
+    """What runs behind a machine, asked at its host and not at the API server."""
+
+    async def addresses(self) -> tuple[str, ...]:
+        """Return the addresses it has now; none while it is off."""
+
+    async def said(self, since: int = 0) -> "Said":
+        """Return what it said on its console so far, or a part of that; see ``core.driver``."""
+
+    async def console(self) -> "ConsoleStream":
+        """Open its console, taking it from whoever has it."""
+
+    async def display(self) -> "Display":
+        """Tell where its screen is."""
+
+    async def open_display(self) -> "socket.socket":
+        """Connect to its screen."""
+
+
+# The namespace is that of the Secrets which hosts name; None stands for a machine of which nothing
+# can be shown, because it is only simulated.
+Guests = Callable[["Client", dict[str, Any], str], AbstractAsyncContextManager[Guest | None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """Manifests by API families, and the command that runs our operator."""
+    """Manifests by API families, the command that runs our operator, and guests by machine."""
 
     crds: Definitions
     rbac: Manifests
     operator: tuple[str, ...]
+    guest: Guests
 
 
 def wiring_of(context: click.Context) -> Wiring:

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from novacron.controllers.machine import MachineReconciler, Round
+from novacron.controllers.machine import MachineReconciler
 from novacron.controllers.ports import MachineKind
+from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
 from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import Holding, Machine, Power, Resources
@@ -129,7 +130,8 @@ class MachineController:
         for happening in round_.happened:
             self.events.normal(obj, happening.reason, happening.message)
         _log(round_)
-        return round_.look_again or (due or None)
+        soonest = (round_.look_again, due or None, round_.seen.due if round_.seen else None)
+        return min((each for each in soonest if each is not None), default=None)
 
     async def _write(self, obj: Object, machine: Machine, report: MachineReport) -> None:
         written = await self.writer.status(obj, self.kind.status(obj, machine, report))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from novacron.controllers.ports import HostKind
-from novacron.core.driver import Driver
+from novacron.core.driver import Driver, Watching
 from novacron.core.errors import Rejected
 from novacron.core.host import DeclaredHost
 from novacron.runtime.cache import Cache, Change
@@ -25,20 +25,23 @@ class _Connected:
 
     def serves(self, host: DeclaredHost) -> bool:
         """Say whether this driver is still right for the host as it is declared now."""
-        return (self.host.driver, self.host.endpoint, self.host.settings, self.host.overcommit) == (
-            host.driver,
-            host.endpoint,
-            host.settings,
-            host.overcommit,
-        )
+        return _connects_by(self.host) == _connects_by(host)
+
+
+def _connects_by(host: DeclaredHost) -> tuple[object, ...]:
+    return host.driver, host.endpoint, host.credentials, host.settings, host.overcommit
 
 
 @dataclass(slots=True)
 class DriverPool:
-    """Satisfies ``core.driver.Drivers``; also remembers which hosts do not answer."""
+    """Satisfies ``core.driver.Drivers``; also remembers which hosts do not answer.
+
+    ``news`` gets the UID of every machine of which a host says by itself that it changed.
+    """
 
     kind: HostKind
     makers: Mapping[str, MakeDriver]
+    news: Callable[[str], None] | None = None
     _connected: dict[str, _Connected] = field(default_factory=dict)
     _trouble: dict[str, str] = field(default_factory=dict)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -64,9 +67,11 @@ class DriverPool:
         """Note that a host answers; say whether that is news."""
         return self._trouble.pop(host, None) is not None
 
-    def failed(self, host: str, why: str) -> None:
-        """Note that a host does not answer."""
+    def failed(self, host: str, why: str) -> bool:
+        """Note that a host does not answer; say whether that is news."""
+        news = host not in self._trouble
         self._trouble[host] = why
+        return news
 
     async def close(self) -> None:
         """Let go of all connections."""
@@ -95,6 +100,8 @@ class DriverPool:
         if maker is None:
             raise Rejected(f"no driver is called {host.driver}; known: {', '.join(self.makers)}")
         driver = maker(host)
+        if isinstance(driver, Watching) and self.news is not None:
+            driver.on_change(self.news)
         self._let_go(host.name)
         self._connected[host.name] = _Connected(host, driver)
 

@@ -1,6 +1,6 @@
 """Finds out what a declared host has and whether it answers, and writes that into its status."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -9,8 +9,8 @@ from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import HostKind
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.driver import Driver
-from novacron.core.errors import DriverError, Rejected
-from novacron.core.host import DeclaredHost, HostFacts, HostReport
+from novacron.core.errors import DriverError, Rejected, Unreachable
+from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks
 from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
@@ -34,7 +34,9 @@ class HostController:
     interval: timedelta
     now: Callable[[], datetime]
     queue: Queue
+    marks_of: Callable[[str], Awaitable[NodeMarks]]
     _leaving: set[Key] = field(default_factory=set)
+    _seen_at: dict[str, datetime] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ledger.on_room(self.retry_leaving)
@@ -71,18 +73,40 @@ class HostController:
             claim = Condition("Ready", "False", "NoDriver", f"driver {host.driver} cannot be used")
         else:
             facts, claim = await _ask(driver, host.name)
-        await self._write(obj, host, facts, claim)
+            if facts is not None:
+                self._seen_at[host.name] = self.now()
+        marks, followed = await self._node(host)
+        await self._write(obj, host, facts, {"Ready": claim, "NodeFollowed": followed}, marks)
         return self.interval if facts else min(TROUBLE_AGAIN, self.interval)
 
+    async def _node(self, host: DeclaredHost) -> tuple[NodeMarks, Condition | None]:
+        """Return how the host's node is marked; what was known stays while it cannot be read."""
+        if host.node is None:
+            return NodeMarks(), None
+        try:
+            return await self.marks_of(host.node), None
+        except Rejected as error:
+            return NodeMarks(), Condition("NodeFollowed", "False", error.reason, str(error))
+        except Unreachable as error:
+            return host.node_marks, Condition("NodeFollowed", "Unknown", error.reason, str(error))
+
     async def _write(
-        self, obj: Object, host: DeclaredHost, facts: HostFacts | None, claim: Condition
+        self,
+        obj: Object,
+        host: DeclaredHost,
+        facts: HostFacts | None,
+        claims: Mapping[str, Condition | None],
+        marks: NodeMarks,
     ) -> None:
+        claim = claims["Ready"]
+        assert claim is not None
         report = HostReport(
-            conditions=merge_conditions(host.conditions, {"Ready": claim}, self.now()),
-            capacity=facts.capacity if facts else None,
+            conditions=merge_conditions(host.conditions, claims, self.now()),
+            facts=facts,
             allocatable=host.overcommit.of(facts.capacity) if facts else None,
             machines=len(self.ledger.machines_on(host.name)),
-            version=facts.version if facts else "",
+            seen_at=self._seen_at.get(host.name),
+            node_marks=marks,
         )
         before = next((old.status for old in host.conditions if old.type == "Ready"), None)
         if await self.writer.status(obj, self.kind.status(obj, report)) and before != claim.status:
@@ -109,5 +133,5 @@ async def _ask(driver: Driver, name: str) -> tuple[HostFacts | None, Condition]:
             if facts.name == name:
                 return facts, Condition("Ready", "True", "HostReady", "the host answers")
     except DriverError as error:
-        return None, Condition("Ready", "False", type(error).__name__, str(error))
+        return None, Condition("Ready", "False", error.reason, str(error))
     return None, Condition("Ready", "False", "HostUnknown", f"the driver knows no host {name}")

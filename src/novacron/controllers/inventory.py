@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from novacron.controllers.drivers import DriverPool
@@ -11,6 +11,7 @@ from novacron.controllers.ledger import Ledger, Owner
 from novacron.core.driver import Inventory
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import Observed, Usage
+from novacron.core.usage import noticeably_differs
 
 __all__ = ["InventoryWatch"]
 
@@ -33,17 +34,29 @@ class InventoryWatch:
     interval: timedelta
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _before: dict[str, dict[str, Observed]] = field(default_factory=dict)
+    _looking: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
         """Go round all hosts for ever."""
-        while True:
-            troubled = False
-            for host in self.drivers.hosts():
-                troubled |= not await self.look_at(host)
-            for host in self._before.keys() - set(self.drivers.hosts()):
-                del self._before[host]
-            pause = min(TROUBLE_AGAIN, self.interval) if troubled else self.interval
-            await self.sleep(pause.total_seconds())
+        async with asyncio.TaskGroup() as looks:
+            while True:
+                hosts = self.drivers.hosts()
+                for host in hosts:
+                    # One that takes its time must not keep us from the others.
+                    if host not in self._looking:
+                        self._looking.add(host)
+                        looks.create_task(self._look(host))
+                for host in self._before.keys() - set(hosts):
+                    del self._before[host]
+                troubled = any(self.drivers.trouble(host) for host in hosts)
+                pause = min(TROUBLE_AGAIN, self.interval) if troubled else self.interval
+                await self.sleep(pause.total_seconds())
+
+    async def _look(self, host: str) -> None:
+        try:
+            await self.look_at(host)
+        finally:
+            self._looking.discard(host)
 
     async def look_at(self, host: str) -> bool:
         """Look at one host; say whether it answered."""
@@ -53,7 +66,9 @@ class InventoryWatch:
         try:
             machines = await driver.machines(host)
         except DriverError as error:
-            self.drivers.failed(host, str(error))
+            if self.drivers.failed(host, str(error)):
+                # Nobody can tell how they are any more, which is to be said of each.
+                self._wake(self.ledger.machines_on(host))
             return False
         returned = self.drivers.answered(host)
         self._compare(host, machines, everything=returned)
@@ -87,11 +102,21 @@ class InventoryWatch:
         if everything:
             self._wake(self.ledger.machines_on(host))
         elif before is not None:
-            changed = [uid for uid, seen in now.items() if before.get(uid) != seen]
+            changed = [uid for uid, seen in now.items() if _is_news(before.get(uid), seen)]
             self._wake([*changed, *(before.keys() - now.keys())])
+
+    def heard(self, uid: str) -> None:
+        """Have a machine looked at of which its host told news."""
+        self._wake([uid])
 
     def _wake(self, uids: Iterable[str]) -> None:
         for uid in uids:
             owner = self.ledger.owners.get(uid)
             if owner is not None:
                 self.wake(owner)
+
+
+def _is_news(before: Observed | None, seen: Observed) -> bool:
+    if before is None or replace(before, usage=None) != replace(seen, usage=None):
+        return True
+    return noticeably_differs(before.usage, seen.usage)

@@ -5,84 +5,27 @@ A step owns one condition and may run any number of times; nothing here knows Ku
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
-from novacron.core.driver import Accepted, Driver, Drivers
+from novacron.controllers.restarts import Restarts
+from novacron.controllers.round import BACK_OFF, PENDING, Round, Scope
+from novacron.core.driver import Drivers
 from novacron.core.errors import DriverError, OutOfCapacity, Unreachable
-from novacron.core.machine import Machine, Observed, Power
+from novacron.core.machine import Machine, MachinePlan, Observed, Power
 from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
 
-__all__ = ["DELETION", "LIFECYCLE", "MachineReconciler", "Round", "Scope"]
+__all__ = ["DELETION", "LIFECYCLE", "MachineReconciler"]
 
-SOON = timedelta(milliseconds=500)
 LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """Something worth telling the user once."""
-
-    reason: str
-    message: str
-
-
-@dataclass(slots=True)
-class Scope:
-    """One machine in one round: what is wanted, what is there, and what was done about it.
-
-    ``may_act`` is asked right before each order to a host and raises when this process has lost
-    the right to give any.
-    """
-
-    machine: Machine
-    driver: Driver
-    seen: Observed | None
-    may_act: Callable[[], object]
-    refused: bool = False
-    ordered: timedelta | None = None
-    happened: list[Happening] = field(default_factory=list)
-
-    async def follow(self, accepted: Accepted) -> None:
-        """See what became of an order, and note when it is due if it takes time."""
-        self.ordered = accepted.look_again
-        self.seen = await self.driver.observe(self.machine.ref)
-
-    @property
-    def next_look(self) -> timedelta:
-        """When what is under way should be over, as far as anyone can tell."""
-        return (self.seen.due if self.seen else None) or self.ordered or SOON
-
-    def tell(self, reason: str, message: str) -> None:
-        """Note what was done, for the user."""
-        self.happened.append(Happening(reason, message))
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """How a round ended."""
-
-    outcomes: dict[str, Outcome]
-    seen: Observed | None = None
-    refused: bool = False
-    happened: tuple[Happening, ...] = ()
-
-    @property
-    def look_again(self) -> timedelta | None:
-        """When the next round is due without any change."""
-        last = next(reversed(self.outcomes.values()))
-        return last.after if isinstance(last, Wait) else None
-
-    @property
-    def settled(self) -> bool:
-        """Say whether every step is done."""
-        return all(isinstance(outcome, Done) for outcome in self.outcomes.values())
+# So long before a restart that nobody asked for a condition says that it will come.
+NOTICE = timedelta(seconds=5)
 
 
 async def create(scope: Scope) -> Outcome:
     """Make the machine on its host."""
     host = scope.machine.host
-    if scope.seen is None:
+    if scope.seen is None or scope.seen.abandoned:
         scope.may_act()
         try:
             accepted = await scope.driver.create(scope.machine.plan())
@@ -90,7 +33,8 @@ async def create(scope: Scope) -> Outcome:
             # Nothing was made there, so the placer may look for another host.
             scope.refused = True
             return Wait("HostFull", None, str(full))
-        scope.tell("Created", f"created on host {host}")
+        if scope.seen is None:
+            scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
     if scope.seen is None or scope.seen.changing == "create":
         return Wait("Creating", scope.next_look, f"being created on host {host}")
@@ -98,40 +42,108 @@ async def create(scope: Scope) -> Outcome:
 
 
 async def configure(scope: Scope) -> Outcome:
-    """Give the machine the resources that are reserved for it."""
-    plan = scope.machine.plan()
-    if scope.seen and not scope.seen.changing and scope.seen.resources != plan.resources:
+    """Give the machine the resources that are reserved for it, and all else that was asked for."""
+    plan, before = scope.machine.plan(), scope.seen
+    if before and not before.changing and not _as_planned(before, plan):
         scope.may_act()
         accepted = await scope.driver.resize(plan)
-        scope.tell("Resized", f"resized to {_amount(scope.machine)}")
+        scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
         await scope.follow(accepted)
-    if scope.seen and scope.seen.resources != plan.resources:
+    if scope.seen and not _as_planned(scope.seen, plan):
         return Wait("Resizing", scope.next_look, f"being resized to {_amount(scope.machine)}")
+    if scope.seen and scope.seen.awaits_restart and scope.machine.power is Power.ON:
+        return await _restart(scope)
     return Done("Configured", f"has {_amount(scope.machine)}")
+
+
+async def _restart(scope: Scope) -> Outcome:
+    """Have what needs a restart take effect, if that is allowed and was announced."""
+    assert scope.seen is not None
+    announced = scope.since("RestartRequired", PENDING)
+    if not scope.machine.restart_allowed or announced is None:
+        return Done("Configured", "some of it takes effect with a restart", after=NOTICE)
+    if (left := announced + NOTICE - scope.now) > timedelta(0):
+        return Done("Configured", "some of it takes effect with a restart", after=left)
+    what = ", ".join(scope.seen.awaits_restart)
+    if scope.since("Configured", "Restarting") is None:
+        scope.tell("Restarting", f"restarted because {what} changed")
+    if await _stopped(scope, "Configured", "Restarting"):
+        return Done("Configured", f"has {_amount(scope.machine)}")
+    return Wait("Restarting", scope.next_look, f"being restarted for {what}")
 
 
 async def set_power(scope: Scope) -> Outcome:
     """Start or stop the machine."""
-    want, host = scope.machine.power, scope.machine.host
-    doing, done = ("Starting", "Started") if want is Power.ON else ("Stopping", "Stopped")
-    if scope.seen and not scope.seen.changing and scope.seen.power is not want:
+    if scope.machine.power is Power.ON:
+        return await _start(scope)
+    host, uid = scope.machine.host, scope.machine.uid
+    scope.restarts.forget(uid)
+    asked = scope.since("Powered", "Stopping") is not None
+    running = scope.seen is not None and scope.seen.power is Power.ON
+    if running and not await _stopped(scope, "Powered", "Stopping"):
+        if not asked:
+            scope.tell("Stopping", f"asked to shut down on host {host}")
+        return Wait("Stopping", scope.next_look, f"stopping on host {host}")
+    if running or asked:
+        scope.tell("Stopped", f"stopped on host {host}")
+    return Done("Stopped", f"stopped on host {host}")
+
+
+async def _start(scope: Scope) -> Outcome:
+    machine, seen, host = scope.machine, scope.seen, scope.machine.host
+    if seen and not seen.changing and seen.power is Power.OFF:
+        if scope.died and (pause := scope.restarts.pause(machine.uid, scope.now)):
+            if scope.since("Powered", BACK_OFF) is None:
+                scope.tell("Died", f"{seen.ended}; it is started again")
+            return Wait(BACK_OFF, pause, f"{seen.ended}; it is started again soon")
         scope.may_act()
-        accepted = await scope.driver.set_power(scope.machine.ref, want)
-        scope.tell(done, f"{done.lower()} on host {host}")
+        accepted = await scope.driver.set_power(machine.ref, Power.ON)
+        scope.restarts.started(machine.uid, scope.now)
+        scope.tell("Started", f"started on host {host}")
         await scope.follow(accepted)
-    if scope.seen and (scope.seen.power is not want or scope.seen.changing):
-        return Wait(doing, scope.next_look, f"{doing.lower()} on host {host}")
-    return Done(done, f"{done.lower()} on host {host}")
+    if scope.seen and (scope.seen.power is Power.OFF or scope.seen.changing):
+        return Wait("Starting", scope.next_look, f"starting on host {host}")
+    return Done("Started", f"started on host {host}")
+
+
+async def _stopped(scope: Scope, condition: str, reason: str) -> bool:
+    """Have the guest stop, which is asked first and forced after a while; say whether it has."""
+    assert scope.seen is not None
+    asked = scope.since(condition, reason)
+    force = asked is not None and scope.now - asked >= scope.grace
+    if force or not scope.seen.changing:
+        scope.may_act()
+        if force:
+            scope.tell("Forced", f"did not shut down within {scope.grace.total_seconds():.0f} s")
+        await scope.follow(await scope.driver.set_power(scope.machine.ref, Power.OFF, force=force))
+    return scope.seen is None or scope.seen.power is Power.OFF
 
 
 async def remove(scope: Scope) -> Outcome:
-    """Remove the machine and all it has from its host."""
-    if scope.seen is not None and scope.seen.changing != "delete":
+    """Remove the machine and all it has from its host.
+
+    Also one that is not seen: whoever took it away may have left its disks.
+    """
+    scope.restarts.forget(scope.machine.uid)
+    if scope.seen is None or scope.seen.changing != "delete":
         scope.may_act()
         await scope.follow(await scope.driver.delete(scope.machine.ref))
     if scope.seen is not None:
         return Wait("Removing", scope.next_look, f"being removed from host {scope.machine.host}")
     return Done("Removed", "nothing of it is left")
+
+
+def _as_planned(seen: Observed, plan: MachinePlan) -> bool:
+    same_recipe = seen.recipe is None or seen.recipe == plan.recipe
+    return seen.configured == plan.resources and same_recipe and seen.drifted is None
+
+
+def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str, str]:
+    if seen.configured != plan.resources:
+        return "Resized", f"resized to {amount}"
+    if seen.drifted is not None:
+        return "Repaired", f"set up again because {seen.drifted}"
+    return "Configured", "set up with other networks"
 
 
 def _amount(machine: Machine) -> str:
@@ -149,6 +161,11 @@ LIFECYCLE = (
 DELETION = (Step("Removed", remove),)
 
 
+def utc_now() -> datetime:
+    """Tell the time, to compare with when something was written down."""
+    return datetime.now(UTC)
+
+
 def always() -> None:
     """Allow every order, for a process that is alone."""
 
@@ -159,6 +176,9 @@ class MachineReconciler:
 
     drivers: Drivers
     may_act: Callable[[], object] = always
+    now: Callable[[], datetime] = utc_now
+    grace: timedelta = timedelta(seconds=60)
+    restarts: Restarts = field(default_factory=Restarts)
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
@@ -176,7 +196,8 @@ class MachineReconciler:
             return Round({first: Wait("HostUnreachable", LATER, str(error))})
         except DriverError as error:
             return Round({first: Wait("HostTrouble", LATER, str(error))})
-        scope = Scope(machine, driver, seen, self.may_act)
+        now = self.now()
+        scope = Scope(machine, driver, seen, self.may_act, now, self.grace, self.restarts)
         outcomes = await run_steps(steps, scope)
         return Round(outcomes, scope.seen, scope.refused, tuple(scope.happened))
 

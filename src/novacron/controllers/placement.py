@@ -32,6 +32,7 @@ PATIENCE = timedelta(seconds=1)
 REFUSED_AGAIN = timedelta(seconds=30)
 UNSURE_AGAIN = timedelta(seconds=5)
 AT_ONCE = timedelta(0)
+SAID = "; the last one said: "
 
 
 @dataclass(slots=True)
@@ -104,7 +105,8 @@ class Placer:
             await self._record(obj, machine, decision.host)
             return None
         self._waiting.add(Key(machine.namespace, machine.name))
-        claim = Condition("Placed", "False", "NoHostFits", one_line(decision))
+        message = one_line(decision) + _last_refusal(machine)
+        claim = Condition("Placed", "False", "NoHostFits", message)
         await self._write(obj, machine, claim)
         return REFUSED_AGAIN if machine.refused_hosts else None
 
@@ -180,3 +182,12 @@ class Placer:
     async def _refuse(self, obj: Object, why: str) -> None:
         if await self.writer.status(obj, self.kind.refusal(obj, why, self.now())):
             self.events.warning(obj, "InvalidSpec", why)
+
+
+def _last_refusal(machine: Machine) -> str:
+    """Return what the host said that turned the machine away last, which is why it waits."""
+    before = machine.condition("Placed")
+    if before is None or not machine.refused_hosts:
+        return ""
+    said = before.message if before.reason == "HostFull" else before.message.partition(SAID)[2]
+    return SAID + said if said else ""

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from novacron.controllers.machine import Round
+from novacron.controllers.round import PENDING, Round
 from novacron.core.conditions import Condition, condition_of, merge_conditions
 from novacron.core.machine import Machine
 from novacron.core.report import MachineReport, phase_of, ready_of
@@ -24,6 +24,7 @@ def summarise(
     claims["LiveMigratable"] = _live_migratable(machine, round_)
     claims["Supported"] = _supported(machine)
     claims["Reconciled"] = None
+    claims["RestartRequired"] = _restart_required(machine, round_)
     if round_.refused:
         full = round_.outcomes["Created"]
         claims["Placed"] = Condition("Placed", "False", full.reason, full.message)
@@ -72,6 +73,15 @@ def _live_migratable(machine: Machine, round_: Round) -> Condition:
         message = "the host's driver cannot migrate machines live"
         return Condition(name, "False", "DriverCannotMigrate", message)
     return Condition(name, "True", "MigrationCapable", "VM can be live migrated")
+
+
+def _restart_required(machine: Machine, round_: Round) -> Condition | None:
+    if round_.seen is None or not round_.seen.awaits_restart:
+        return None
+    what = ", ".join(round_.seen.awaits_restart)
+    when = "which follows" if machine.restart_allowed else "which is left to you"
+    message = f"the change of {what} takes effect with a restart, {when}"
+    return Condition("RestartRequired", "True", PENDING, message)
 
 
 def _supported(machine: Machine) -> Condition | None:

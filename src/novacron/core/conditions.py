@@ -35,11 +35,11 @@ class Condition:
 def condition_of(name: str, outcome: Outcome) -> Condition:
     """Return the condition a step's outcome stands for."""
     match outcome:
-        case Done(reason, message):
+        case Done(reason, message, _):
             return Condition(name, "True", reason, message)
         case Wait(reason, _, message):
             return Condition(name, "Unknown", reason, message)
-        case Blocked(reason, message):
+        case Blocked(reason, message, _):
             return Condition(name, "False", reason, message)
 
 

@@ -5,7 +5,8 @@ hypervisor can do is ``Driver``; anything more is a small protocol of its own th
 may also satisfy, announced in ``capabilities`` so that the scheduler can filter on it.
 """
 
-from collections.abc import AsyncIterator, Sequence
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -14,7 +15,18 @@ from typing import Protocol, runtime_checkable
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
 
-__all__ = ["Accepted", "Capability", "Driver", "Drivers", "Inventory"]
+__all__ = [
+    "Accepted",
+    "Capability",
+    "Console",
+    "ConsoleStream",
+    "Display",
+    "Driver",
+    "Drivers",
+    "Inventory",
+    "Said",
+    "Watching",
+]
 
 
 class Capability(StrEnum):
@@ -23,6 +35,7 @@ class Capability(StrEnum):
     INVENTORY = "Inventory"
     RESIZE_RUNNING = "ResizeRunning"
     LIVE_MIGRATION = "LiveMigration"
+    CONSOLE = "Console"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +59,14 @@ class Driver(Protocol):
         """Tell how the machine is; None means it does not exist."""
 
     async def create(self, plan: MachinePlan) -> Accepted:
-        """Make the machine, powered off. The same UID twice makes one machine."""
+        """Make the machine, powered off; go on with one that was abandoned.
+
+        The same UID twice makes one machine. What went wrong with an order that was accepted
+        before is raised by the next one.
+        """
 
     async def resize(self, plan: MachinePlan) -> Accepted:
-        """Give the machine what the plan says."""
+        """Give the machine what the plan says, now or, where it must be off for that, then."""
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine; a forced stop asks the guest nothing."""
@@ -70,6 +87,70 @@ class Inventory(Protocol):
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine on the host that carries an owner's UID."""
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A driver that hears of changes at the hypervisor as they happen."""
+
+    def on_change(self, tell: Callable[[str], None]) -> None:
+        """Have the UID of every machine told that changed in any way; called on the event loop."""
+
+
+class ConsoleStream(Protocol):
+    """An open serial console."""
+
+    async def read(self) -> bytes:
+        """Return what the guest said next; nothing once the console has ended."""
+
+    async def write(self, data: bytes) -> None:
+        """Type something."""
+
+    async def close(self) -> None:
+        """Hang up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Something a machine said on its console, and where it will go on."""
+
+    data: bytes
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """Where a machine's screen is shown: a VNC server, as seen from its host.
+
+    ``near`` says whether the driver can connect to it, ``tunnel`` what to type on this machine to
+    have it here, where something can be.
+    """
+
+    address: str
+    port: int
+    near: bool = True
+    tunnel: str | None = None
+
+
+@runtime_checkable
+class Console(Protocol):
+    """A driver whose machines have a serial console and a screen."""
+
+    async def console(self, ref: MachineRef) -> ConsoleStream:
+        """Open the console of a running machine."""
+
+    async def console_log(self, ref: MachineRef, since: int = 0) -> Said:
+        """Return what the machine said on its console so far.
+
+        From where an earlier part ended, or, where ``since`` is negative, so many bytes at the
+        end. A host may begin anew with what it keeps; then it is all of that.
+        """
+
+    async def display(self, ref: MachineRef) -> Display:
+        """Tell where the machine's screen is."""
+
+    async def open_display(self, ref: MachineRef) -> socket.socket:
+        """Connect to the machine's screen; Unsupported where it is not near."""
 
 
 class Drivers(Protocol):

@@ -11,28 +11,64 @@ __all__ = ["Busy", "DriverError", "OutOfCapacity", "Rejected", "Unreachable", "U
 
 
 class DriverError(Exception):
-    """Something a hypervisor said or did; the message is one sentence for a user."""
+    """Something a hypervisor said or did; the message is one sentence for a user.
+
+    ``reason`` is the word a user can search for; each remedy has one of its own unless more is
+    known.
+    """
+
+    reason = "HypervisorError"
+
+    def __init__(self, message: str, *, reason: str | None = None) -> None:
+        super().__init__(message)
+        if reason is not None:
+            self.reason = reason
 
 
 class Unreachable(DriverError):
     """The hypervisor did not answer: back off and ask again."""
 
+    reason = "HostUnreachable"
+
 
 class Busy(DriverError):
-    """The hypervisor is at work on this machine: look again after a while."""
+    """Not now, for example because the hypervisor is at work on it: look again after a while."""
 
-    def __init__(self, message: str, after: timedelta = timedelta(seconds=1)) -> None:
-        super().__init__(message)
+    reason = "Busy"
+
+    def __init__(
+        self,
+        message: str,
+        after: timedelta = timedelta(seconds=1),
+        *,
+        reason: str | None = None,
+    ) -> None:
+        super().__init__(message, reason=reason)
         self.after = after
 
 
 class OutOfCapacity(DriverError):
     """The host has no room: place the machine again."""
 
+    reason = "HostFull"
+
 
 class Rejected(DriverError):
-    """The hypervisor will never accept this specification: wait for a new one."""
+    """It cannot be done as it was asked for.
+
+    Wait for another specification, or look again after a while where the world may change too.
+    """
+
+    reason = "Rejected"
+
+    def __init__(
+        self, message: str, *, reason: str | None = None, again: timedelta | None = None
+    ) -> None:
+        super().__init__(message, reason=reason)
+        self.again = again
 
 
 class Unsupported(DriverError):
     """The hypervisor cannot do this at all; the message names the missing capability."""
+
+    reason = "Unsupported"

@@ -2,12 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from novacron.core.conditions import Condition
 from novacron.core.machine import Resources
 
-__all__ = ["DeclaredHost", "Host", "HostFacts", "HostReport", "Overcommit", "Taint"]
+__all__ = [
+    "DeclaredHost",
+    "Host",
+    "HostFacts",
+    "HostReport",
+    "NodeMarks",
+    "Overcommit",
+    "StorageFacts",
+    "Taint",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +51,36 @@ class Overcommit:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageFacts:
+    """One place for disks."""
+
+    name: str
+    capacity_mib: int
+    available_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a driver says of a host it reaches."""
+    """What a driver says of a host it reaches; what it cannot tell is empty."""
 
     name: str
     capacity: Resources
     version: str = ""
+    cpu_model: str = ""
+    cpu_features: tuple[str, ...] = ()
+    machine_types: tuple[str, ...] = ()
+    accelerator: str = ""
+    storage: tuple[StorageFacts, ...] = ()
+    devices: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMarks:
+    """What is known of a host by the node of the cluster that it also is."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +94,8 @@ class DeclaredHost:
     name: str
     driver: str
     endpoint: str | None = None
+    credentials: str | None = None
+    node: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
@@ -69,6 +105,7 @@ class DeclaredHost:
     generation: int = 0
     conditions: tuple[Condition, ...] = ()
     allocatable: Resources | None = None
+    node_marks: NodeMarks = NodeMarks()
 
     def seen_by_scheduler(self) -> "Host":
         """Return it as the scheduler sees it: ready only once somebody reached it."""
@@ -77,8 +114,9 @@ class DeclaredHost:
         return Host(
             name=self.name,
             allocatable=self.allocatable or Resources(),
-            labels=self.labels,
-            taints=self.taints,
+            # What its owner said of it counts more than what its node is called.
+            labels={**self.node_marks.labels, **self.labels},
+            taints=(*self.taints, *self.node_marks.taints),
             unschedulable=self.unschedulable or self.deleting,
             ready=is_ready,
             why_not_ready="" if is_ready else (ready.message if ready else "not reached yet"),
@@ -90,10 +128,11 @@ class HostReport:
     """What one round found out about a host; None where it could not be asked."""
 
     conditions: tuple[Condition, ...]
-    capacity: Resources | None
+    facts: HostFacts | None
     allocatable: Resources | None
     machines: int | None
-    version: str = ""
+    seen_at: datetime | None = None
+    node_marks: NodeMarks | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """A machine: what is wanted of it, what is handed to a driver, and what was seen of it."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -83,11 +84,19 @@ class MachineRef:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network interface as it was asked for; no address means DHCP."""
+    """A network interface as it was asked for; no address of a family means DHCP.
+
+    Addresses are written with their prefix length.
+    """
 
     network: str
     address: str | None = None
     gateway: str | None = None
+    address6: str | None = None
+    gateway6: str | None = None
+    mac: str | None = None
+    dns_servers: tuple[str, ...] = ()
+    dns_search: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,12 @@ class MachinePlan:
     image: str
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
+    checksum: str | None = None
+
+    @property
+    def recipe(self) -> str:
+        """A short word that changes with whatever of the plan can be changed beside the size."""
+        return hashlib.sha256(repr(self.nics).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +130,13 @@ class Observed:
     """What the hypervisor says of one machine now.
 
     ``changing`` names the operation under way, if any: then the rest may be about to change,
-    in ``due`` from now if the hypervisor can tell.
+    in ``due`` from now if the hypervisor can tell. ``abandoned`` is a creation that was begun and
+    that nobody is at work on: it goes on when it is ordered again.
+
+    ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
+    where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
+    word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
+    somebody else changed about it, and ``ended`` why it is off if it was on.
     """
 
     uid: str
@@ -127,6 +148,17 @@ class Observed:
     usage: Usage | None = None
     live_migratable: bool = False
     due: timedelta | None = field(default=None, compare=False)
+    abandoned: bool = False
+    after_restart: Resources | None = None
+    awaits_restart: tuple[str, ...] = ()
+    recipe: str | None = None
+    drifted: str | None = None
+    ended: str | None = None
+
+    @property
+    def configured(self) -> Resources:
+        """What the machine is set to have, at the latest once it was off."""
+        return self.after_restart or self.resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +200,9 @@ class Machine:
     host_selector: Mapping[str, str] = field(default_factory=dict)
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
+    checksum: str | None = None
     live_migration_allowed: bool = True
+    restart_allowed: bool = True
     unanswered: tuple[Unanswered, ...] = ()
     host: str | None = None
     reserved: Resources | None = None
@@ -183,6 +217,10 @@ class Machine:
             raise ValueError(f"{self.namespace}/{self.name} has no host yet")
         return MachineRef(self.uid, self.namespace, self.name, self.host)
 
+    def condition(self, name: str) -> Condition | None:
+        """Return what was last written under a name."""
+        return next((claim for claim in self.conditions if claim.type == name), None)
+
     @property
     def awaits_placer(self) -> bool:
         """Say whether a changed size was neither granted nor refused yet."""
@@ -196,4 +234,5 @@ class Machine:
             image=self.image,
             nics=self.nics,
             user_data=self.user_data,
+            checksum=self.checksum,
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from novacron.core.errors import Busy, OutOfCapacity, Rejected, Unreachable, Unsupported
+from novacron.core.errors import Busy, DriverError, Rejected, Unsupported
 
 __all__ = ["Blocked", "Done", "Outcome", "Step", "Wait", "run_steps"]
 
@@ -21,10 +21,11 @@ TROUBLE_AGAIN = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The step's condition is True."""
+    """The step's condition is True; ``after`` says when a look is worthwhile all the same."""
 
     reason: str = "Done"
     message: str = ""
+    after: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +39,14 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """The condition is False until somebody changes something."""
+    """The condition is False until somebody changes something.
+
+    Where that may happen outside the cluster, ``after`` says when to look again.
+    """
 
     reason: str
     message: str
+    after: timedelta | None = None
 
 
 Outcome = Done | Wait | Blocked
@@ -70,12 +75,10 @@ async def _attempt(step: Step[S], scope: S) -> Outcome:
     try:
         return await step.run(scope)
     except Rejected as error:
-        return Blocked("Rejected", str(error))
+        return Blocked(error.reason, str(error), error.again)
     except Unsupported as error:
-        return Blocked("Unsupported", str(error))
+        return Blocked(error.reason, str(error))
     except Busy as error:
-        return Wait("Busy", error.after, str(error))
-    except OutOfCapacity as error:
-        return Wait("HostFull", TROUBLE_AGAIN, str(error))
-    except Unreachable as error:
-        return Wait("HostUnreachable", TROUBLE_AGAIN, str(error))
+        return Wait(error.reason, error.after, str(error))
+    except DriverError as error:
+        return Wait(error.reason, TROUBLE_AGAIN, str(error))

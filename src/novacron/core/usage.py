@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from novacron.core.machine import Usage
 
-__all__ = ["NOW", "due_in"]
+__all__ = ["NOW", "due_in", "noticeably_differs"]
 
 SHORTEST_INTERVAL = timedelta(minutes=1)
 SMALLEST_CHANGE = 0.1
@@ -23,6 +23,13 @@ def due_in(
     if written is None or written_at is None:
         return NOW
     return max(NOW, written_at + SHORTEST_INTERVAL - now)
+
+
+def noticeably_differs(before: Usage | None, after: Usage | None) -> bool:
+    """Say whether a measurement is news beside another."""
+    if before is None or after is None:
+        return before is not after
+    return _differs_enough(before, after)
 
 
 def _differs_enough(written: Usage, measured: Usage) -> bool:

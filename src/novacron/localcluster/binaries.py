@@ -1,24 +1,37 @@
-"""The Kubernetes programs: ready-made ones, cached ones, or a build of our own.
+"""The Kubernetes programs: ready-made ones, cached ones, or a build of our own."""
 
-A directory in the cache is complete or absent: programs are built beside it and moved there
-in one step.
-"""
-
-import hashlib
 import os
 import re
 import subprocess
 from pathlib import Path
 
-from novacron.localcluster.build import GOMOD, PROGRAMS, VERSION, build
+from novacron.localcluster.build import provide
 from novacron.localcluster.errors import BuildFailed
-from novacron.workplace.lock import holding
+from novacron.localcluster.recipe import Recipe
 from novacron.workplace.progress import Progress
 
-__all__ = ["BIN_VARIABLE", "cached", "check", "complete", "locate"]
+__all__ = ["BIN_VARIABLE", "KUBERNETES", "cached", "check", "complete", "locate"]
 
 BIN_VARIABLE = "NOVACRON_KUBERNETES_BIN"
 OLDEST = (1, 30)
+VERSION = "1.34.4"
+COMMANDS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+
+
+def _stamps() -> tuple[str, ...]:
+    major, minor, _ = VERSION.split(".")
+    facts = {"gitVersion": f"v{VERSION}", "gitMajor": major, "gitMinor": minor}
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return tuple(f"{package}.{name}={fact}" for package in packages for name, fact in facts.items())
+
+
+KUBERNETES = Recipe(
+    "Kubernetes",
+    VERSION,
+    Path(__file__).parent / "gomod",
+    ("./etcd", *(f"k8s.io/kubernetes/cmd/{name}" for name in COMMANDS)),
+    _stamps(),
+)
 
 
 def locate(cache: Path, given: Path | None, progress: Progress) -> Path:
@@ -27,35 +40,25 @@ def locate(cache: Path, given: Path | None, progress: Progress) -> Path:
     if ready_made:
         check(ready_made)
         return ready_made.absolute()
-    directory = cached(cache)
-    if not complete(directory):
-
-        def tell() -> None:
-            progress.say("another build is under way; waiting for it")
-
-        with holding(cache / "build.lock", "build", on_wait=tell):
-            if not complete(directory):
-                build(directory, cache, progress)
-    return directory
+    return provide(KUBERNETES, cache, progress)
 
 
 def cached(cache: Path) -> Path:
     """Return where the cache keeps the programs that our sources make."""
-    digest = hashlib.sha256((GOMOD / "go.sum").read_bytes()).hexdigest()[:12]
-    return cache / f"kubernetes-v{VERSION}-{digest}"
+    return KUBERNETES.directory(cache)
 
 
 def complete(directory: Path) -> bool:
     """Say whether every program is there."""
-    return all(os.access(directory / name, os.X_OK) for name in PROGRAMS)
+    return not KUBERNETES.missing(directory)
 
 
 def check(directory: Path) -> None:
     """Make sure that ready-made programs are there, run, and are new enough."""
-    missing = [name for name in PROGRAMS if not os.access(directory / name, os.X_OK)]
+    missing = KUBERNETES.missing(directory)
     if missing:
         raise BuildFailed(f"{directory} lacks {', '.join(missing)}")
-    for name in PROGRAMS:
+    for name in KUBERNETES.programs:
         if name != "etcd":
             _check_version(directory / name)
 

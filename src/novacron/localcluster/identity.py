@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-__all__ = ["Identity", "marked"]
+__all__ = ["PROC", "Identity", "boot", "marked"]
 
 PROC = Path("/proc")
 _DEAD = frozenset("ZX")
@@ -32,7 +32,7 @@ class Identity:
         stat = _stat(pid)
         if stat is None or stat[0] in _DEAD:
             return None
-        return cls(pid, int(stat[19]), _boot())
+        return cls(pid, int(stat[19]), boot())
 
     def alive(self) -> bool:
         """Say whether exactly this process still runs; a zombie does not."""
@@ -93,5 +93,6 @@ def _stat(pid: int) -> list[str] | None:
         return None
 
 
-def _boot() -> str:
+def boot() -> str:
+    """Return what distinguishes this boot of the machine from all others."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()

@@ -6,10 +6,15 @@ from pathlib import Path
 from novacron.localcluster.ports import Ports
 from novacron.localcluster.processes import Processes
 
-__all__ = ["ADMIN", "CLUSTER_NAME", "Layout"]
+__all__ = ["ADMIN", "API_ADDRESS", "API_SERVER_USER", "CLUSTER_NAME", "NODE_NAME", "Layout"]
 
 ADMIN = "admin"
 CLUSTER_NAME = "novacron"
+NODE_NAME = "novacron-local"
+# As whom the API server asks the node for logs.
+API_SERVER_USER = "kube-apiserver-kubelet-client"
+# The first of the addresses of Services, which Kubernetes gives to its own API server.
+API_ADDRESS = "10.96.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,11 @@ class Layout:
     def etcd_data(self) -> Path:
         """Return where the objects of the cluster are stored."""
         return self.directory / "etcd"
+
+    @property
+    def node(self) -> Path:
+        """Return where the node keeps its pods."""
+        return self.directory / "node"
 
     @property
     def processes(self) -> Processes:

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from novacron.localcluster.golang import machine_go
-from novacron.workplace.packages import Package
+from novacron.workplace.packages import Package, lacking
 
 __all__ = ["missing_for_build"]
 
@@ -37,4 +37,4 @@ FOR_BUILD = (
 
 def missing_for_build() -> list[Package]:
     """Return the packages without which Kubernetes cannot be built here."""
-    return [package for package in FOR_BUILD if not package.present()]
+    return lacking(FOR_BUILD)

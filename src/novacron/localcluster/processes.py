@@ -20,7 +20,7 @@ from novacron.localcluster.errors import PortTaken, ProcessFailed
 from novacron.localcluster.identity import Identity, marked
 from novacron.workplace.files import private_directory, write_private
 
-__all__ = ["Processes", "Program"]
+__all__ = ["GRACE", "MARK", "Processes", "Program"]
 
 GRACE = timedelta(seconds=10)
 POLL_SECONDS = 0.05
@@ -37,13 +37,14 @@ class Program:
     """What to run, and under which name to find it again.
 
     ``version`` stands for whatever the program reads only when it starts: another version
-    means that a running process is out of date.
+    means that a running process is out of date. ``grace`` is what it may need to end.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
+    grace: timedelta = GRACE
 
     @property
     def fingerprint(self) -> str:
@@ -68,7 +69,7 @@ class Processes:
         record = self._read(program.name)
         if record and record.identity.alive() and record.fingerprint == program.fingerprint:
             return False
-        self.stop(program.name)
+        self.stop(program.name, program.grace)
         identity = self._spawn(program)
         content = json.dumps({**asdict(identity), "fingerprint": program.fingerprint})
         write_private(self._record(program.name), content)

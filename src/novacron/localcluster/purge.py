@@ -12,7 +12,10 @@ from novacron.workplace.home import Home
 
 __all__ = ["doomed", "purge"]
 
-STATE = ("cluster", "operator", "adopted.json", "welcomed-*")
+STATE = (
+    *("cluster", "operator", "adopted.json", "welcomed-*"),
+    *("hypervisor", "images", "provider"),
+)
 CACHE = ("kubernetes-v*", "go", "build.lock", ".building-*", "guest-*", ".guest-*")
 LOCK = ("lock",)
 

@@ -2,7 +2,11 @@
 
 Objects are kept as compact JSON without managedFields and parsed when read: a sixth of the
 memory of dictionaries, and a reconcile reads one object. Resource versions are compared as
-numbers, so whichever of a write's answer and its watch event comes second changes nothing.
+numbers, so of a write's answer and its watch event the one that comes second changes nothing.
+
+Our own write is read back at once, but told only when the watch has brought it. A write on top of
+it that comes sooner than that finds the server's own copy out of date, and makes it read the
+object from the store and do the whole update twice.
 """
 
 import asyncio
@@ -42,6 +46,7 @@ class Cache:
     _handlers: list[Callable[[Change], None]] = field(default_factory=list)
     _pending_sources: set[str] = field(default_factory=set)
     _floors: dict[str, int] = field(default_factory=dict)
+    _untold: dict[Key, str] = field(default_factory=dict)
     _synced: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __len__(self) -> int:
@@ -92,16 +97,21 @@ class Cache:
         An object that is not here is left to the watch: it may just have been deleted.
         """
         key = key_of(obj)
-        if key in self._entries:
-            self._put(key, obj, writer)
+        if key in self._entries and self._store(key, obj):
+            self._untold[key] = writer
 
     def seen(self, obj: Object) -> None:
-        """Take in an object from a watch."""
-        self._put(key_of(obj), obj, None)
+        """Take in an object from a watch or a list."""
+        key = key_of(obj)
+        if self._store(key, obj):
+            self._untold.pop(key, None)
+            self._tell(Change(key, obj, None))
+        elif key in self._untold and _version(obj) == self._entries[key].version:
+            self._tell(Change(key, obj, self._untold.pop(key)))
 
     def gone(self, obj: Object) -> None:
         """Take in a deletion from a watch."""
-        self._drop(key_of(obj), int(obj["metadata"]["resourceVersion"]))
+        self._drop(key_of(obj), _version(obj))
 
     def listed(self, source: str, present: Set[Key], version: str) -> None:
         """Take in that a list of one source (a namespace, or "" for all of them) is complete.
@@ -117,15 +127,15 @@ class Cache:
         if not self._pending_sources:
             self._synced.set()
 
-    def _put(self, key: Key, obj: Object, writer: str | None) -> None:
-        metadata = obj["metadata"]
-        version = int(metadata["resourceVersion"])
+    def _store(self, key: Key, obj: Object) -> bool:
+        """Keep an object unless a newer one is known; say whether it is news."""
+        version = _version(obj)
         entry = self._entries.get(key)
         if version <= (entry.version if entry else self._floor(key)):
-            return
-        metadata.pop("managedFields", None)
+            return False
+        obj["metadata"].pop("managedFields", None)
         self._entries[key] = _Entry(version, orjson.dumps(obj))
-        self._tell(Change(key, obj, writer))
+        return True
 
     def _floor(self, key: Key) -> int:
         # What a list did not have is gone: an older event that a watch still brings is no news.
@@ -136,8 +146,13 @@ class Cache:
         if entry is None or entry.version > version:
             return
         del self._entries[key]
+        self._untold.pop(key, None)
         self._tell(Change(key, None, None))
 
     def _tell(self, change: Change) -> None:
         for handler in self._handlers:
             handler(change)
+
+
+def _version(obj: Object) -> int:
+    return int(obj["metadata"]["resourceVersion"])

@@ -33,12 +33,13 @@ class WatchObserver(Protocol):
 
 @dataclass(slots=True)
 class Reflector:
-    """One source of a cache: one namespace, or all of them."""
+    """One source of a cache: one namespace, or all of them, or what a field selector picks."""
 
     client: Client
     cache: Cache
     namespace: str = ""
     observer: WatchObserver | None = None
+    selector: str | None = None
     page_size: int = PAGE_SIZE
     random: Random = field(default_factory=Random)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -68,7 +69,9 @@ class Reflector:
     async def refresh(self) -> None:
         """List everything as it is now; whoever took over somebody's work needs it fresh."""
         async with self._listing:
-            pages = self.client.pages(self.cache.resource, self._where, limit=self.page_size)
+            pages = self.client.pages(
+                self.cache.resource, self._where, limit=self.page_size, selector=self.selector
+            )
             async with aclosing(pages):
                 await self._take_in(pages)
 
@@ -97,7 +100,11 @@ class Reflector:
         loop = asyncio.get_running_loop()
         begun, quiet = loop.time(), True
         events = self.client.watch(
-            self.cache.resource, self._where, since=self._version, seconds=seconds
+            self.cache.resource,
+            self._where,
+            since=self._version,
+            seconds=seconds,
+            selector=self.selector,
         )
         async for event in events:
             self._failures, quiet = 0, False

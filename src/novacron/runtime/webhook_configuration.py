@@ -144,7 +144,8 @@ class WebhookConfiguration:
             _holds(present[name], hook) for name, hook in hooks.items()
         ):
             return
-        metadata = {"name": self.name, "labels": {"app.kubernetes.io/managed-by": "novacron"}}
+        # Nothing but the name: whoever installed the configuration put labels of his own on it.
+        metadata = {"name": self.name}
         await self._apply(resource, {"metadata": metadata, "webhooks": list(hooks.values())})
 
     async def _write_conversion(self, name: str, bundle: str) -> None:

@@ -36,6 +36,11 @@ class Home:
         return self.state / "cluster"
 
     @property
+    def hypervisor(self) -> Path:
+        """Return where our own hypervisor keeps its guests."""
+        return self.state / "hypervisor"
+
+    @property
     def lock(self) -> Path:
         """Return the file that one command at a time holds."""
         return self.state / "lock"

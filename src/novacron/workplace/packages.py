@@ -3,12 +3,13 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from novacron.workplace.errors import WorkplaceError
+from novacron.workplace.programs import find_program
 
-__all__ = ["Package", "install", "install_command"]
+__all__ = ["Package", "install", "install_command", "lacking"]
 
 INSTALLERS = {
     "apt-get": ("apt-get", "install", "-y", "--no-install-recommends"),
@@ -17,8 +18,6 @@ INSTALLERS = {
     "apk": ("apk", "add"),
     "pacman": ("pacman", "-S", "--noconfirm"),
 }
-# Others read anew what there is whenever it is old.
-REFRESH = {"apt-get": ("apt-get", "update")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,16 @@ class Package:
     name: str
     purpose: str
     present: Callable[[], bool]
+
+    @classmethod
+    def with_program(cls, program: str, name: str, purpose: str) -> "Package":
+        """Return the package that a program comes with."""
+        return cls(name, purpose, lambda: find_program(program) is not None)
+
+
+def lacking(packages: Iterable[Package]) -> list[Package]:
+    """Return those of the packages that this machine does not have."""
+    return [package for package in packages if not package.present()]
 
 
 def install_command(packages: Sequence[Package]) -> tuple[str, ...] | None:
@@ -51,17 +60,25 @@ def install(packages: Sequence[Package], tell: Callable[[str], None]) -> None:
             f"so run `sudo {' '.join(command)}` and try again"
         )
     tell(f"installing {names}")
-    done = _run(prefix, command)
-    if done.returncode and (refresh := REFRESH.get(command[0])):
-        _run(prefix, refresh)
-        done = _run(prefix, command)
+    done = _run((*prefix, *command))
+    if done.returncode and command[0] == "apt-get":
+        # A fresh machine has no lists of packages yet, an old one lists what is no longer there.
+        _run((*prefix, "apt-get", "update"))
+        done = _run((*prefix, *command))
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
         raise WorkplaceError(f"`{' '.join(command)}` failed: {said[-1]}")
 
 
-def _run(prefix: Sequence[str], command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*prefix, *command], capture_output=True, text=True, check=False)
+def _run(command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command,
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def _as_root() -> tuple[str, ...] | None:

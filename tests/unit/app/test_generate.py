@@ -5,8 +5,25 @@ from pathlib import Path
 import pytest
 
 from novacron.app.generate import generated, main
+from novacron.app.registry import FAMILIES, Family
+from novacron.crd import CustomResource, Model, kind
 
 DEFINITION = Path("charts/novacron/crds/virtualmachines.novacron.io.yaml")
+
+
+class WidgetSpec(Model):
+    """What is wanted of it."""
+
+
+@kind(group="example.org", version="v1")
+class Widget(CustomResource):
+    """A kind of another family."""
+
+    spec: WidgetSpec
+    """What is wanted of it."""
+
+
+RESOURCES = ((Widget,),)
 
 
 @pytest.fixture
@@ -60,3 +77,14 @@ def test_files_written_by_hand_are_left_alone(root) -> None:
     note.write_text("by hand")
     assert main(["--root", str(root), "--check"]) == 0
     assert note.exists()
+
+
+def test_kinds_of_other_families_stay_out_of_what_helm_installs(monkeypatch) -> None:
+    """Helm installs all that lies in crds/, whichever families are on."""
+    monkeypatch.setitem(FAMILIES, "other", Family("other", __name__, ()))
+    files = generated()
+    assert DEFINITION in files
+    assert Path("deploy/crds/widgets.example.org.yaml") in files
+    assert Path("charts/novacron/crds/widgets.example.org.yaml") not in files
+    rights = files[Path("charts/novacron/files/rights.yaml")]
+    assert "widgets.example.org" in rights

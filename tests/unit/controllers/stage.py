@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from novacron.controllers.machine import MachineReconciler, Round
+from novacron.controllers.machine import MachineReconciler
+from novacron.controllers.round import Round
 from novacron.core.driver import Driver
 from novacron.core.machine import Machine, Power, Resources
 from novacron.drivers.simulation import SimulatedHost, SimulationDriver

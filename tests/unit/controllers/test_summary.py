@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from novacron.controllers.machine import Round
+from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
 from novacron.core.machine import Machine, Observed, Power, Resources, Unanswered
 from novacron.core.report import Phase

@@ -13,7 +13,8 @@ from novacron.core.conditions import Condition
 from novacron.core.errors import Rejected
 from novacron.core.machine import Observed, Power, Resources, Usage
 from novacron.core.report import MachineReport, Phase
-from novacron.families.novacron.translate import PLACEMENT, HostKind, VirtualMachineKind
+from novacron.families.novacron.host_translate import HostKind
+from novacron.families.novacron.translate import PLACEMENT, VirtualMachineKind
 
 Object = dict[str, Any]
 

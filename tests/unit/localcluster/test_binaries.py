@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from novacron.localcluster.binaries import locate
-from novacron.localcluster.build import PROGRAMS
+from novacron.localcluster.binaries import KUBERNETES, locate
 from novacron.localcluster.errors import BuildFailed
 from novacron.workplace.progress import Silent
 
 
 def _programs(directory: Path, prints: str) -> Path:
     directory.mkdir()
-    for name in PROGRAMS:
+    for name in KUBERNETES.programs:
         (directory / name).write_text(f"#!/bin/sh\necho '{prints}'\n")
         (directory / name).chmod(0o755)
     return directory

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from novacron.localcluster.binaries import cached, locate
-from novacron.localcluster.build import GOMOD, PROGRAMS, VERSION
+from novacron.localcluster.binaries import KUBERNETES, cached, locate
 from novacron.localcluster.errors import BuildFailed
 from novacron.localcluster.golang import find_go, go_version, wanted_version
 from novacron.workplace.home import Home
@@ -57,7 +56,9 @@ def stand_in(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
 
     def write(fault: str = "") -> None:
-        script = STAND_IN.format(fault=fault, programs=" ".join(PROGRAMS), version=VERSION)
+        script = STAND_IN.format(
+            fault=fault, programs=" ".join(KUBERNETES.programs), version=KUBERNETES.version
+        )
         (place / "go").write_text(script)
         (place / "go").chmod(0o755)
 
@@ -74,7 +75,7 @@ def test_a_build_is_cached_and_not_done_twice(tmp_path, stand_in):
     cache = tmp_path / "cache"
     directory = locate(cache, None, Silent())
     assert directory == cached(cache)
-    assert _names(directory) == sorted(PROGRAMS)
+    assert _names(directory) == sorted(KUBERNETES.programs)
     stand_in(fault="exit 1")
     assert locate(cache, None, Silent()) == directory
 
@@ -94,7 +95,7 @@ def test_a_cache_that_lost_a_program_is_filled_again(tmp_path, stand_in):
     stand_in()
     directory = locate(tmp_path / "cache", None, Silent())
     (directory / "etcd").unlink()
-    assert _names(locate(tmp_path / "cache", None, Silent())) == sorted(PROGRAMS)
+    assert _names(locate(tmp_path / "cache", None, Silent())) == sorted(KUBERNETES.programs)
     assert _names(tmp_path / "cache") == ["build.lock", directory.name]
 
 
@@ -177,6 +178,6 @@ def test_something_that_is_no_go_has_no_version(tmp_path):
 
 def test_every_module_is_pinned_by_a_checksum():
     """Otherwise a proxy could hand us anything."""
-    sums = (GOMOD / "go.sum").read_text()
-    assert f"k8s.io/kubernetes v{VERSION} h1:" in sums
+    sums = (KUBERNETES.module / "go.sum").read_text()
+    assert f"k8s.io/kubernetes v{KUBERNETES.version} h1:" in sums
     assert "go.etcd.io/etcd/server/v3 v3." in sums

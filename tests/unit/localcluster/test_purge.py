@@ -8,9 +8,16 @@ from novacron.workplace.home import Home
 
 def _populated(tmp_path: Path) -> Home:
     home = Home(tmp_path / "state", tmp_path / "cache")
-    for place in (home.cluster / "etcd", home.cache / "kubernetes-v1", home.cache / ".building-x"):
+    made = (
+        home.cluster / "etcd",
+        home.hypervisor,
+        home.state / "images",
+        home.cache / ".building-x",
+    )
+    for place in (*made, home.cache / "kubernetes-v1"):
         place.mkdir(parents=True)
-    (home.cache / "guest-tiny-0123.qcow2").write_text("")
+    (home.state / "provider").write_text("libvirt")
+    (home.cache / "guest-tiny-1.qcow2").touch()
     home.lock.write_text("")
     return home
 
@@ -18,7 +25,8 @@ def _populated(tmp_path: Path) -> Home:
 def test_a_purge_removes_the_state_and_keeps_the_shared_cache(tmp_path):
     """The cache serves every checkout and test run and takes minutes to build."""
     home = _populated(tmp_path)
-    assert purge(home, cache=False) == [home.cluster]
+    removed = purge(home, cache=False)
+    assert {path.name for path in removed} == {"cluster", "hypervisor", "images", "provider"}
     assert not home.state.exists()
     assert (home.cache / "kubernetes-v1").exists()
 

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,21 @@ def test_a_killed_supervisor_takes_its_program_along(supervised, tmp_path):
     while program.alive():
         assert time.monotonic() < end
         time.sleep(0.02)
+
+
+def test_what_a_program_left_is_buried_at_once(supervised, tmp_path):
+    """libvirt waits until a guest is gone altogether, and a zombie is not."""
+    script = (
+        "import subprocess, time\n"
+        "left = '(sleep 0.2 & echo $! >>\"$0\")'\n"
+        "subprocess.run(['sh', '-c', left, sys.argv[1]], check=True)\n"
+        "time.sleep(600)"
+    )
+    supervised("import sys\n" + script, tmp_path / "orphans")
+    orphan = Path("/proc", _lines(tmp_path / "orphans", 1)[0])
+    end = time.monotonic() + DEADLINE_SECONDS
+    with suppress(FileNotFoundError):
+        while state := (orphan / "stat").read_text().rpartition(")")[2].split():
+            assert state[1] != "1", "the first process of the machine has to bury it"
+            assert time.monotonic() < end
+            time.sleep(0.02)

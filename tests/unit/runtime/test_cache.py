@@ -86,12 +86,35 @@ def test_what_is_read_may_be_changed(cache: Cache) -> None:
     assert [obj["spec"]["value"] for obj in cache.objects()] == [10]
 
 
-def test_the_echo_of_an_own_write_is_not_told_again(cache: Cache, told: Told) -> None:
-    """Otherwise every write would cost its writer another look."""
+def test_an_own_write_is_told_once_and_only_when_the_watch_has_brought_it(
+    cache: Cache, told: Told
+) -> None:
+    """Whoever writes on top of it sooner makes the server do the update twice."""
     cache.seen(widget(A, 1, 10))
     cache.remember(widget(A, 2, 20), "placer")
-    cache.seen(widget(A, 2, 20))
+    assert told.summary() == [("a", 10, None)]
+    for _ in range(2):
+        cache.seen(widget(A, 2, 20))
     assert told.summary() == [("a", 10, None), ("a", 20, "placer")]
+
+
+def test_of_two_own_writes_the_last_is_told(cache: Cache, told: Told) -> None:
+    """The echo of the first is old news by then, and whoever looks sees both."""
+    cache.seen(widget(A, 1, 10))
+    cache.remember(widget(A, 2, 20), "placer")
+    cache.remember(widget(A, 3, 30), "machine")
+    cache.seen(widget(A, 2, 20))
+    cache.seen(widget(A, 3, 30))
+    assert told.summary() == [("a", 10, None), ("a", 30, "machine")]
+
+
+def test_somebody_elses_write_on_top_of_ours_is_told_as_theirs(cache: Cache, told: Told) -> None:
+    """Our writer has to look at it too."""
+    cache.seen(widget(A, 1, 10))
+    cache.remember(widget(A, 2, 20), "placer")
+    cache.seen(widget(A, 3, 30))
+    cache.seen(widget(A, 2, 20))
+    assert told.summary() == [("a", 10, None), ("a", 30, None)]
 
 
 def test_an_answer_that_comes_after_its_echo_changes_nothing(cache: Cache, told: Told) -> None:

@@ -1,5 +1,6 @@
 """Host ``novacron.io/v1alpha1``: where machines run. A kind of ours, not of the specification."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -15,14 +16,20 @@ from novacron.crd import (
     Rule,
     kind,
 )
-from novacron.families.novacron.shared_types import Amounts, Condition, Labels
+from novacron.families.novacron.shared_types import Amount, Amounts, Condition, Labels
 
 __all__ = [
     "Host",
+    "HostCpu",
+    "HostNode",
     "HostOvercommit",
     "HostSpec",
     "HostStatus",
+    "HostStorage",
     "HostTaint",
+    "Libvirt",
+    "NodeName",
+    "SecretName",
     "SimulatedCapacity",
     "SimulatedDelays",
     "SimulatedFault",
@@ -47,7 +54,7 @@ class HostTaint(Model):
 
     key: Annotated[str, Field(min_length=1, max_length=317)]
     """What it is about."""
-    value: Annotated[str, Field(max_length=63)] = ""
+    value: Annotated[str, Field(max_length=63)] | None = None
     """More about it."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
     """NoSchedule keeps new machines away, PreferNoSchedule if others will do, NoExecute moves
@@ -98,8 +105,8 @@ class SimulatedFault(Model):
     """What goes wrong."""
     error: Literal["Unreachable", "Busy", "OutOfCapacity", "Rejected", "Unsupported"]
     """How it goes wrong."""
-    rate: Fraction = 1.0
-    """How often: 0 is never, 1 always."""
+    rate: Fraction | None = None
+    """How often: 0 is never, 1 always; without it, always."""
     machines: Annotated[str, Field(max_length=253)] | None = None
     """For which machines, as a pattern of names such as web-*; without it, for all."""
     message: Annotated[str, Field(max_length=1024)] | None = None
@@ -130,10 +137,65 @@ class Simulation(Model):
     """How much its guests use."""
 
 
+class Libvirt(Model):
+    """What of a libvirt host is used."""
+
+    storage_pool: Annotated[str, Field(min_length=1, max_length=253)] = "novacron"
+    """The storage pool for images and disks, a directory; made if it does not exist."""
+    storage_path: (
+        Annotated[
+            str, Field(max_length=4096), Rule("self.startsWith('/')", "must be an absolute path")
+        ]
+        | None
+    ) = None
+    """Where on the host the pool is made if it does not exist; needed for qemu:///session."""
+    network: Annotated[str, Field(min_length=1, max_length=50)] | None = None
+    """The libvirt network that machines are plugged into, made with DHCP if it does not exist, or
+    user for user-mode networking. Without it, novacron, and user for qemu:///session."""
+
+
+class SecretName(Model):
+    """A Secret in the operator's namespace."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Its name."""
+
+
+class NodeName(Model):
+    """A Node of the cluster."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Its name."""
+
+
+_LIBVIRT_URI = "^qemu([+](unix|tls|ssh))?://[^ /?]*/(system|session)([?][^ ]*)?$"
+
+
 class HostSpec(Model):
     """What the host is and who may use it."""
 
     __rules__ = (
+        Rule(
+            "self.driver != 'libvirt' || has(self.endpoint)",
+            "driver libvirt needs an endpoint such as qemu:///system",
+            field_path=".endpoint",
+            reason="FieldValueRequired",
+        ),
+        Rule(
+            "self.driver != 'libvirt' || !has(self.endpoint)"
+            f" || self.endpoint.matches('{_LIBVIRT_URI}')",
+            "must be a libvirt URI: qemu:///system, qemu:///session, qemu+tls://host/system, "
+            "qemu+ssh://user@host/system, or one of them with ?socket=/path",
+            field_path=".endpoint",
+        ),
+        Rule(
+            "self.driver != 'libvirt' || !has(self.endpoint)"
+            " || !self.endpoint.matches('[?&](no_verify|known_hosts_verify|command)=')",
+            "the host's identity is always checked: no_verify, known_hosts_verify and command "
+            "cannot be given",
+            field_path=".endpoint",
+            reason="FieldValueForbidden",
+        ),
         Rule(
             "self.driver != 'simulation' || has(self.simulation)",
             "driver simulation needs simulation with the capacity of the host",
@@ -142,10 +204,15 @@ class HostSpec(Model):
         ),
     )
 
-    driver: Literal["simulation"]
+    driver: Literal["simulation", "libvirt"]
     """Which hypervisor it is."""
     endpoint: Annotated[str, Field(max_length=2048)] | None = None
-    """How it is reached; a simulated host needs none."""
+    """How it is reached: a libvirt URI; a simulated host needs none."""
+    credentials_secret: SecretName | None = None
+    """Who we are to it: a Secret in the operator's namespace with ca.crt, tls.crt and tls.key for
+    qemu+tls, ssh-privatekey and known_hosts for qemu+ssh."""
+    node_ref: NodeName | None = None
+    """The Node of the cluster that this host is; its labels and taints then count too."""
     labels: Labels = {}
     """What machines choose it by."""
     taints: Annotated[list[HostTaint], ListMap("key", "effect"), Field(max_length=64)] = []
@@ -156,6 +223,35 @@ class HostSpec(Model):
     """How many times over it may be promised."""
     simulation: Simulation | None = None
     """What a simulated host is like."""
+    libvirt: Libvirt | None = None
+    """What of a libvirt host is used."""
+
+
+class HostCpu(Model):
+    """What CPU the host has."""
+
+    model: str | None = None
+    """What the hypervisor calls it."""
+    features: Annotated[list[str], Atomic()] = []
+    """What it can do."""
+
+
+class HostStorage(Model):
+    """One place for disks."""
+
+    name: str
+    """What the hypervisor calls it."""
+    capacity: Amount
+    """How much it holds."""
+
+
+class HostNode(Model):
+    """How the host's node is marked."""
+
+    labels: dict[str, str] = {}
+    """Its labels."""
+    taints: Annotated[list[HostTaint], Atomic()] = []
+    """Its taints."""
 
 
 class HostStatus(Model):
@@ -171,6 +267,22 @@ class HostStatus(Model):
     """How many machines it has."""
     driver_version: str | None = None
     """What the hypervisor says it is."""
+    versions: dict[str, str] = {}
+    """The version of each part of the hypervisor."""
+    accelerator: str | None = None
+    """How guests run: KVM on the CPU itself, TCG emulated, which is many times slower."""
+    cpu: HostCpu | None = None
+    """What CPU it has."""
+    machine_types: Annotated[list[str], Atomic()] = []
+    """The kinds of machine it can run."""
+    storage: Annotated[list[HostStorage], ListMap("name")] = []
+    """Where it keeps disks."""
+    devices: Annotated[list[str], Atomic()] = []
+    """Hardware it can hand to machines."""
+    node: HostNode | None = None
+    """How its node is marked, where it has one; what spec says counts more."""
+    last_seen: datetime | None = None
+    """When it last answered, as of the last change of this status."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
     """The metadata.generation that all this was found out for."""
 
@@ -191,6 +303,7 @@ class HostStatus(Model):
         AGE,
         Column("Disk", ".status.capacity.disk", priority=1),
         Column("Reason", '.status.conditions[?(@.type=="Ready")].reason', priority=1),
+        Column("Accelerator", ".status.accelerator", priority=1),
         Column("Version", ".status.driverVersion", priority=1),
     ),
 )

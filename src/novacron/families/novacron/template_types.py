@@ -113,13 +113,13 @@ class AddressConfig(Model):
 
     __rules__: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "self.method != 'static' || has(self.address)",
+            "self.?method.orValue('dhcp') != 'static' || has(self.address)",
             "method static needs an address with its prefix length",
             field_path=".address",
             reason="FieldValueRequired",
         ),
         Rule(
-            "self.method != 'dhcp' || (!has(self.address) && !has(self.gateway))",
+            "self.?method.orValue('dhcp') != 'dhcp' || (!has(self.address) && !has(self.gateway))",
             "method dhcp takes neither address nor gateway: leave them out or use method static",
             reason="FieldValueForbidden",
         ),
@@ -133,8 +133,8 @@ class AddressConfig(Model):
         ),
     )
 
-    method: Literal["dhcp", "static"] = "dhcp"
-    """dhcp asks the network for an address; static takes the one written here."""
+    method: Literal["dhcp", "static"] | None = None
+    """dhcp asks the network for an address, static takes the one written here; without it, dhcp."""
     address: Annotated[str, Field(max_length=64)] | None = None
     """The static address with its prefix length."""
     gateway: Annotated[str, Field(max_length=64)] | None = None
@@ -177,8 +177,8 @@ class Network(Model):
 
     name: Name
     """The interface's name within the machine."""
-    type: Literal["bridge", "ovs", "sr-iov", "macvlan", "overlay", "user"] = "bridge"
-    """What the interface is plugged into."""
+    type: Literal["bridge", "ovs", "sr-iov", "macvlan", "overlay", "user"] | None = None
+    """What the interface is plugged into; without it, bridge."""
     mac: (
         Annotated[
             str,
@@ -207,10 +207,10 @@ class Volume(Model):
     """How large it is; it may grow and never shrink."""
     storage_class: Annotated[str, Field(max_length=253)] | None = None
     """What kind of storage; without it, the host's own."""
-    access_mode: Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"] = (
-        "ReadWriteOnce"
-    )
-    """Who may use it at the same time."""
+    access_mode: (
+        Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"] | None
+    ) = None
+    """Who may use it at the same time; without it, ReadWriteOnce."""
 
 
 class Device(Model):
@@ -222,8 +222,8 @@ class Device(Model):
     """Who makes it, such as nvidia."""
     model: Annotated[str, Field(max_length=63)] | None = None
     """Which one, such as tesla-t4."""
-    count: Annotated[int, Field(ge=1, le=64)] = 1
-    """How many."""
+    count: Annotated[int, Field(ge=1, le=64)] | None = None
+    """How many; without it, one."""
 
 
 class ExecAction(Model):

@@ -1,19 +1,17 @@
-"""What a VirtualMachine and a Host of ``novacron.io/v1alpha1`` mean to the core, and back.
+"""What a VirtualMachine of ``novacron.io/v1alpha1`` means to the core, and back.
 
 Reads objects as the API server stores them. Their shape was checked and their defaults filled in
 by the schema that is generated from the types, so parsing them into the types once more would
-only cost, time for each look and 10 MiB. What is not as the schema says is Rejected.
+only cost, time for each look and 10 MiB. What is not as the schema says is Rejected. Within
+lists there are no defaults: Argo CD compares lists as a whole and would see a difference for ever.
 """
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from novacron.core.conditions import Condition, merge_conditions
-from novacron.core.errors import Rejected
-from novacron.core.host import DeclaredHost, HostReport, Overcommit, Taint
 from novacron.core.machine import (
     Holding,
     Machine,
@@ -26,8 +24,15 @@ from novacron.core.machine import (
 )
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
+from novacron.families.novacron.wording import (
+    amounts,
+    as_the_schema_says,
+    conditions_of,
+    written_amounts,
+    written_conditions,
+)
 
-__all__ = ["HostKind", "VirtualMachineKind"]
+__all__ = ["VirtualMachineKind"]
 
 Object = dict[str, Any]
 
@@ -53,7 +58,7 @@ class VirtualMachineKind:
 
     def machine(self, obj: Object) -> Machine:
         """Return the machine an object declares; raise Rejected when it cannot be one."""
-        with _as_the_schema_says():
+        with as_the_schema_says():
             return _machine(obj)
 
     def holding(self, obj: Object) -> Holding | None:
@@ -73,7 +78,7 @@ class VirtualMachineKind:
     def placed(self, obj: Object, host: str, reserved: Resources) -> Object:
         """Return the object with our finalizer and the record of where its machine will be."""
         metadata = obj["metadata"]
-        record = {"uid": metadata["uid"], "host": host, **(_written_amounts(reserved) or {})}
+        record = {"uid": metadata["uid"], "host": host, **(written_amounts(reserved) or {})}
         finalizers = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
         annotations = {
             **(metadata.get("annotations") or {}),
@@ -105,11 +110,9 @@ class VirtualMachineKind:
         status["nodeName"] = report.host
         # What a machine has is reserved for it; only a difference needs to be said.
         has = report.seen.resources if report.seen else None
-        status["reservation"] = _written_amounts(
-            None if report.reserved == has else report.reserved
-        )
+        status["reservation"] = written_amounts(None if report.reserved == has else report.reserved)
         status["refusedHosts"] = sorted(report.refused_hosts) or None
-        status["conditions"] = _written_conditions(report.conditions)
+        status["conditions"] = written_conditions(report.conditions)
         status["observedGeneration"] = machine.generation
         if report.seen is not None:
             status["vmID"] = report.seen.vm_id
@@ -121,44 +124,12 @@ class VirtualMachineKind:
         """Return the status of an object that cannot be understood."""
         status: Object = dict(obj.get("status") or {})
         claim = Condition("Ready", "False", "InvalidSpec", why)
-        conditions = merge_conditions(_conditions(status), {"Ready": claim}, now)
+        conditions = merge_conditions(conditions_of(status), {"Ready": claim}, now)
         return status | {
             "phase": Phase.FAILED.value,
-            "conditions": _written_conditions(conditions),
+            "conditions": written_conditions(conditions),
             "observedGeneration": obj["metadata"]["generation"],
         }
-
-
-class HostKind:
-    """How a Host says "host"."""
-
-    finalizer = "novacron.io/host"
-
-    def host(self, obj: Object) -> DeclaredHost:
-        """Return the host an object declares."""
-        with _as_the_schema_says():
-            return _host(obj)
-
-    def status(self, obj: Object, report: HostReport) -> Object:
-        """Return the object's whole status after a round."""
-        status: Object = dict(obj.get("status") or {})
-        status["conditions"] = _written_conditions(report.conditions)
-        status["observedGeneration"] = obj["metadata"]["generation"]
-        if report.capacity is not None:
-            status["capacity"] = _written_amounts(report.capacity)
-            status["allocatable"] = _written_amounts(report.allocatable)
-            status["driverVersion"] = report.version or None
-        if report.machines is not None:
-            status["machines"] = report.machines
-        return status
-
-
-@contextmanager
-def _as_the_schema_says() -> Iterator[None]:
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Rejected(f"the object is not as its definition says: {error!r}") from error
 
 
 def _machine(obj: Object) -> Machine:
@@ -179,12 +150,14 @@ def _machine(obj: Object) -> Machine:
         host_selector=template.get("nodeSelector") or {},
         nics=tuple(_nic(network) for network in template.get("networks") or ()),
         user_data=template.get("userData"),
+        checksum=template["image"].get("checksum"),
+        restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         unanswered=tuple(_unanswered(spec)),
         host=host,
         reserved=reserved,
         refused_hosts=frozenset(status.get("refusedHosts") or ()),
-        conditions=_conditions(status),
+        conditions=conditions_of(status),
         usage=_usage(status.get("resources")),
     )
 
@@ -198,40 +171,18 @@ def _placement(obj: Object) -> tuple[str | None, Resources | None]:
     """
     status = obj.get("status") or {}
     if host := status.get("nodeName"):
-        return host, _amounts(status.get("reservation")) or _available(status.get("resources"))
+        return host, amounts(status.get("reservation")) or _available(status.get("resources"))
     metadata = obj["metadata"]
     text = (metadata.get("annotations") or {}).get(PLACEMENT)
     if not text:
         return None, None
     try:
         record = json.loads(text)
-        host, reserved, ours = record["host"], _amounts(record), record["uid"] == metadata["uid"]
+        host, reserved, ours = record["host"], amounts(record), record["uid"] == metadata["uid"]
     except (KeyError, TypeError, ValueError):
         return None, None
     void = host in (status.get("refusedHosts") or ())
     return (host, reserved) if ours and not void else (None, None)
-
-
-def _host(obj: Object) -> DeclaredHost:
-    metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
-    return DeclaredHost(
-        uid=metadata["uid"],
-        name=metadata["name"],
-        driver=spec["driver"],
-        endpoint=spec.get("endpoint"),
-        settings=spec.get(spec["driver"]) or {},
-        labels=spec.get("labels") or {},
-        taints=tuple(
-            Taint(taint["key"], taint["effect"], taint.get("value") or "")
-            for taint in spec.get("taints") or ()
-        ),
-        unschedulable=spec.get("unschedulable", False),
-        overcommit=Overcommit(**(spec.get("overcommit") or {})),
-        deleting="deletionTimestamp" in metadata,
-        generation=metadata["generation"],
-        conditions=_conditions(status),
-        allocatable=_amounts(status.get("allocatable")),
-    )
 
 
 def _wanted(resources: Object) -> Resources:
@@ -240,8 +191,23 @@ def _wanted(resources: Object) -> Resources:
 
 
 def _nic(network: Object) -> Nic:
-    ipv4 = network.get("ipv4") or {}
-    return Nic(network["name"], ipv4.get("address"), ipv4.get("gateway"))
+    ipv4, ipv6, dns = (network.get(name) or {} for name in ("ipv4", "ipv6", "dns"))
+    return Nic(
+        network["name"],
+        ipv4.get("address"),
+        ipv4.get("gateway"),
+        ipv6.get("address"),
+        ipv6.get("gateway"),
+        network.get("mac"),
+        tuple(dns.get("servers") or ()),
+        tuple(dns.get("search") or ()),
+    )
+
+
+def _restart_allowed(strategy: Object) -> bool:
+    """Say whether a change may cost a restart; no machine may be away at once is a no."""
+    rolling = strategy.get("rollingUpdate") or {}
+    return str(rolling.get("maxUnavailable", 1)).rstrip("%") != "0"
 
 
 def _unanswered(spec: Object) -> Iterator[Unanswered]:
@@ -253,12 +219,6 @@ def _unanswered(spec: Object) -> Iterator[Unanswered]:
         yield Unanswered("spec.snapshotPolicy", SNAPSHOTS_NOT_YET)
 
 
-def _amounts(written: Mapping[str, Any] | None) -> Resources | None:
-    if not written:
-        return None
-    return Resources(written["cpu"], mib(written["memory"]), mib(written["disk"]))
-
-
 def _available(written: Mapping[str, Any] | None) -> Resources | None:
     """Return what the machine had when it was last looked at."""
     if not written:
@@ -267,52 +227,6 @@ def _available(written: Mapping[str, Any] | None) -> Resources | None:
         (written.get(name) or {}).get("available", 0) for name in ("cpu", "memory", "disk")
     )
     return Resources(int(cpu), mib(memory), mib(disk))
-
-
-def _written_amounts(amount: Resources | None) -> Object | None:
-    if amount is None:
-        return None
-    return {
-        "cpu": amount.vcpus,
-        "memory": format_mib(amount.memory_mib),
-        "disk": format_mib(amount.disk_mib),
-    }
-
-
-def _conditions(status: Mapping[str, Any]) -> tuple[Condition, ...]:
-    return tuple(
-        Condition(
-            type=entry["type"],
-            status=entry["status"],
-            reason=entry.get("reason", ""),
-            message=entry.get("message", ""),
-            probed=_time(entry.get("lastProbeTime")),
-            since=_time(entry.get("lastTransitionTime")),
-        )
-        for entry in status.get("conditions") or ()
-    )
-
-
-def _written_conditions(conditions: tuple[Condition, ...]) -> list[Object]:
-    return [
-        {
-            "type": claim.type,
-            "status": claim.status,
-            "reason": claim.reason,
-            "message": claim.message,
-            "lastProbeTime": _written_time(claim.probed),
-            "lastTransitionTime": _written_time(claim.since),
-        }
-        for claim in conditions
-    ]
-
-
-def _time(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None
-
-
-def _written_time(moment: datetime | None) -> str | None:
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
 
 
 def _usage(written: Mapping[str, Any] | None) -> Usage | None:

@@ -1,0 +1,243 @@
+"""Real domains: how long from apply to started beside virsh, and what fifty at once cost us.
+
+Both use one private libvirt daemon and guests that halt in their boot sector, so that the machine's
+time goes to those who are measured. Domains of the second part are paused as soon as they start.
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from bench.cluster import Cluster, Operator, throwaway_cluster
+from bench.contenders import Launch, NovaCron
+from bench.machines import API_VERSION, NAMESPACE
+from bench.report import at_most, conclude, show_table
+from novacron.localcluster.hypervisor import Hypervisor
+
+__all__ = ["main", "measure_libvirt"]
+
+HOST = "bench"
+TWIN = "twin"
+ROUNDS = 7
+MACHINES = 50
+MIB = 1024 * 1024
+HALT = bytes([0xFA, 0xF4, 0xEB, 0xFD]).ljust(510, b"\0") + b"\x55\xaa"
+PATIENCE_S = 180
+
+
+class WithImages(NovaCron):
+    """Our operator, told where a guest is that halts at once."""
+
+    def __init__(self, images: Path) -> None:
+        self._images = images
+
+    def launch(self, kubeconfig: Path, scratch: Path) -> Launch:
+        launch = super().launch(kubeconfig, scratch)
+        command = (*launch.command, f"--images-directory={self._images}")
+        return Launch(command, launch.ready_url, launch.environment)
+
+
+def measure_libvirt(rounds: int = ROUNDS, machines: int = MACHINES) -> bool:
+    """Measure both, print and keep the figures, and say whether every bar is held."""
+    with stage() as (cluster, operator, connection):
+        speed = Speed(cluster, connection)
+        speed.ours()  # the first also brings the image and makes the network
+        pairs = [(speed.virsh(), speed.ours()) for _ in range(rounds)]
+        cpu_ms = fifty(cluster, operator, connection, machines)
+    virsh, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
+    rows = [(f"round {n}", f"{v:.3f}", f"{o:.3f}") for n, (v, o) in enumerate(pairs, 1)]
+    rows.append(("median", f"{virsh:.3f}", f"{ours:.3f} ({ours / virsh:.2f}x)"))
+    show_table("seconds until the domain runs", ("", "virsh define, start", "apply"), rows)
+    bars = [
+        at_most("apply until started, above virsh, s", ours - virsh, 0.5),
+        at_most(f"operator CPU for each of {machines} at once, ms", cpu_ms, 15),
+    ]
+    figures = {"seconds": pairs, "machines": machines, "cpu_ms_per_machine": cpu_ms}
+    return conclude("libvirt", figures, bars)
+
+
+@contextmanager
+def stage() -> Iterator[tuple[Cluster, Operator, libvirt.virConnect]]:
+    """Start a control plane, a daemon and our operator; nothing of them is left afterwards."""
+    libvirt.virEventRegisterDefaultImpl()
+    with tempfile.TemporaryDirectory(prefix="novacron-bench-libvirt-") as scratch:
+        directory = Path(scratch)
+        hypervisor = Hypervisor(directory / "host", namespace=f"bench-{os.getpid()}")
+        hypervisor.start()
+        try:
+            with (
+                throwaway_cluster() as cluster,
+                cluster.running(WithImages(_images(directory))) as operator,
+            ):
+                cluster.create(_host(hypervisor))
+                wait = ("wait", f"hosts.novacron.io/{HOST}", "--for=condition=Ready")
+                cluster.plane.kubectl(*wait, "--timeout=60s")
+                yield cluster, operator, libvirt.open(hypervisor.uri)
+        finally:
+            hypervisor.stop()
+
+
+@dataclass(slots=True)
+class Speed:
+    """One machine after the other, by us and by virsh in turn."""
+
+    cluster: Cluster
+    connection: libvirt.virConnect
+    _made: int = 0
+
+    def ours(self) -> float:
+        """Create a machine and return after how long its domain runs."""
+        self._made += 1
+        begun = time.monotonic()
+        self.cluster.create(machine(name := f"one-{self._made}"))
+        self._until_running(f"{NAMESPACE}.{name}")
+        return time.monotonic() - begun
+
+    def virsh(self) -> float:
+        """Define and start the last machine's XML under another name."""
+        twin = _twin(self.connection, f"{NAMESPACE}.one-{self._made}")
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write(twin)
+            file.flush()
+            begun = time.monotonic()
+            for command in (("define", file.name), ("start", TWIN)):
+                uri = self.connection.getURI()
+                subprocess.run(["virsh", "-q", "-c", uri, *command], check=True)
+            taken = time.monotonic() - begun
+        domain = self.connection.lookupByName(TWIN)
+        domain.destroy()
+        domain.undefine()
+        pool = self.connection.storagePoolLookupByName("novacron")
+        pool.storageVolLookupByName(f"{TWIN}-root.qcow2").delete()
+        return taken
+
+    def _until_running(self, name: str) -> None:
+        _wait(lambda: name in {each.name() for each in _running(self.connection)}, name)
+
+
+def fifty(
+    cluster: Cluster, operator: Operator, connection: libvirt.virConnect, count: int
+) -> float:
+    """Create machines at once; return the operator's CPU milliseconds for each."""
+    paused: set[str] = set()
+
+    def all_paused() -> bool:
+        for domain in _running(connection):
+            if domain.name().startswith(f"{NAMESPACE}.many-") and domain.name() not in paused:
+                domain.suspend()
+                paused.add(domain.name())
+        return len(paused) == count
+
+    before = operator.usage.cpu_s
+    cluster.create(*(machine(f"many-{number}") for number in range(count)))
+    _wait(all_paused, f"{count} machines")
+    cluster.plane.kubectl(
+        *("wait", "virtualmachines.novacron.io", "--all", "--for=condition=Ready"),
+        *("-n", NAMESPACE, f"--timeout={PATIENCE_S}s"),
+    )
+    return (operator.usage.cpu_s - before) * 1000 / count
+
+
+def machine(name: str) -> dict[str, Any]:
+    """Return a machine without a network, whose guest halts."""
+    template = {
+        "resources": {"cpu": 1, "memory": "512Mi", "disk": "16Mi"},
+        "image": {"source": "builtin://halt"},
+        "nodeSelector": {"bench": HOST},
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"running": True, "template": {"spec": template}},
+    }
+
+
+def _host(hypervisor: Hypervisor) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "driver": "libvirt",
+        "endpoint": hypervisor.uri,
+        "labels": {"bench": HOST},
+        "overcommit": {"cpu": 100, "memory": 10, "disk": 10},
+        "libvirt": {"network": hypervisor.network},
+    }
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Host",
+        "metadata": {"name": HOST},
+        "spec": spec,
+    }
+
+
+def _images(directory: Path) -> Path:
+    images = directory / "images"
+    images.mkdir()
+    raw = directory / "halt.raw"
+    raw.write_bytes(HALT.ljust(MIB, b"\0"))
+    command = ["qemu-img", "convert", "-q", "-O", "qcow2", str(raw), str(images / "halt.qcow2")]
+    subprocess.run(command, check=True)
+    return images
+
+
+def _twin(connection: libvirt.virConnect, name: str) -> str:
+    """Return the XML of a domain as another one's, with a first disk made for it beforehand."""
+    domain = connection.lookupByName(name)
+    uid = domain.UUIDString()
+    pool = connection.storagePoolLookupByName("novacron")
+    root = f"{uid}-root.qcow2"
+    disk = ET.fromstring(pool.storageVolLookupByName(root).XMLDesc())
+    for tag in ("key", "allocation", "physical"):
+        disk.remove(cast("ET.Element", disk.find(tag)))
+    cast("ET.Element", disk.find("name")).text = f"{TWIN}-root.qcow2"
+    pool.createXML(ET.tostring(disk, encoding="unicode"))
+    xml: str = domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
+    return (
+        xml.replace(f"<name>{name}</name>", f"<name>{TWIN}</name>")
+        .replace(root, f"{TWIN}-root.qcow2")
+        .replace(f"{uid}-console", f"{TWIN}-console")
+        .replace(uid, str(uuid.uuid4()), 1)
+    )
+
+
+def _running(connection: libvirt.virConnect) -> list[libvirt.virDomain]:
+    """Return the domains that run; one that is being started counts as paused."""
+    found: list[libvirt.virDomain] = connection.listAllDomains(
+        libvirt.VIR_CONNECT_LIST_DOMAINS_RUNNING
+    )
+    return found
+
+
+def _wait(claim: Any, what: str) -> None:  # noqa: ANN401 - a condition
+    deadline = time.monotonic() + PATIENCE_S
+    while not claim():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{what} did not run in time")
+        time.sleep(0.005)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Read the command line and measure."""
+    parser = argparse.ArgumentParser(prog="python -m bench.libvirt_speed", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--machines", type=int, default=MACHINES)
+    parser.add_argument("--check", action="store_true", help="fail when a bar is missed")
+    given = parser.parse_args(arguments)
+    held = measure_libvirt(given.rounds, given.machines)
+    return 0 if held or not given.check else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+"""The guest behind a machine that the user names, reached with the user's own rights."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+
+from novacron.cli.failure import Failure
+from novacron.cli.follow import state_of
+from novacron.cli.kinds import HOSTS, MACHINES, OPERATOR_NAMESPACE, fetch, status
+
+if TYPE_CHECKING:
+    from novacron.cli.wiring import Guest, Guests
+    from novacron.runtime.client import Client
+    from novacron.runtime.resource import Object
+
+__all__ = ["reached", "secrets_namespace"]
+
+secrets_namespace = click.option(
+    "--operator-namespace",
+    "secrets",
+    default=OPERATOR_NAMESPACE,
+    show_default=True,
+    help="Where the Secrets are that hosts over TLS or ssh name.",
+)
+
+
+@asynccontextmanager
+async def reached(
+    guests: "Guests", client: "Client", name: str, namespace: str, secrets: str
+) -> "AsyncIterator[tuple[Guest, str]]":
+    """Give the guest and the name of its host, and turn what its host refuses into sentences."""
+    from novacron.core.errors import DriverError, Unreachable  # noqa: PLC0415
+
+    machine = await fetch(client, MACHINES, name, namespace)
+    host = status(machine).get("nodeName")
+    if not host:
+        raise Failure(f"{name} is on no host yet; it is {state_of(machine)}")
+    declared = await fetch(client, HOSTS, host)
+    try:
+        async with guests(client, machine, secrets) as guest:
+            if guest is None:
+                driver = declared["spec"]["driver"]
+                raise Failure(f"{name} has no console: its host {host} is of driver {driver}")
+            yield guest, host
+    except Unreachable as error:
+        raise Failure(f"{error}{_hint(declared)}") from error
+    except DriverError as error:
+        if error.reason == "NotRunning":
+            raise Failure(f"{name} is off; start it with `novacron vm start {name}`") from error
+        raise Failure(f"{name}: {error}") from error
+
+
+def _hint(host: "Object") -> str:
+    endpoint = host["spec"].get("endpoint") or ""
+    if urlsplit(endpoint).netloc:
+        return ""
+    return f"; {endpoint} is a socket on the operator's own machine: call this there"

@@ -1,0 +1,91 @@
+"""One machine in one round: what is wanted, what is there, what was done, and how it ended."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from novacron.controllers.restarts import Restarts
+from novacron.core.driver import Accepted, Driver
+from novacron.core.machine import Machine, Observed
+from novacron.core.steps import Done, Outcome
+
+__all__ = ["BACK_OFF", "PENDING", "Happening", "Round", "Scope"]
+
+SOON = timedelta(milliseconds=500)
+BACK_OFF = "BackOff"
+PENDING = "PendingChanges"
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Something worth telling the user once."""
+
+    reason: str
+    message: str
+
+
+@dataclass(slots=True)
+class Scope:
+    """One machine in one round: what is wanted, what is there, and what was done about it.
+
+    ``may_act`` is asked right before each order to a host and raises when this process has lost
+    the right to give any.
+    """
+
+    machine: Machine
+    driver: Driver
+    seen: Observed | None
+    may_act: Callable[[], object]
+    now: datetime
+    grace: timedelta
+    restarts: Restarts
+    refused: bool = False
+    ordered: timedelta | None = None
+    happened: list[Happening] = field(default_factory=list)
+
+    async def follow(self, accepted: Accepted) -> None:
+        """See what became of an order, and note when it is due if it takes time."""
+        self.ordered = accepted.look_again
+        self.seen = await self.driver.observe(self.machine.ref)
+
+    @property
+    def next_look(self) -> timedelta:
+        """When what is under way should be over, as far as anyone can tell."""
+        return (self.seen.due if self.seen else None) or self.ordered or SOON
+
+    def tell(self, reason: str, message: str) -> None:
+        """Note what was done, for the user."""
+        self.happened.append(Happening(reason, message))
+
+    def since(self, condition: str, reason: str) -> datetime | None:
+        """Return since when a condition has had this reason, as it was written down."""
+        claim = self.machine.condition(condition)
+        return claim.probed if claim is not None and claim.reason == reason else None
+
+    @property
+    def died(self) -> bool:
+        """Say whether the machine ran, is off now, and nobody here wanted that."""
+        ready = self.machine.condition("Ready")
+        ran = ready is not None and (ready.status == "True" or ready.reason == BACK_OFF)
+        return ran and self.seen is not None and self.seen.ended is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """How a round ended."""
+
+    outcomes: dict[str, Outcome]
+    seen: Observed | None = None
+    refused: bool = False
+    happened: tuple[Happening, ...] = ()
+
+    @property
+    def look_again(self) -> timedelta | None:
+        """When the next round is due without any change."""
+        due = [outcome.after for outcome in self.outcomes.values() if outcome.after is not None]
+        return min(due, default=None)
+
+    @property
+    def settled(self) -> bool:
+        """Say whether every step is done."""
+        return all(isinstance(outcome, Done) for outcome in self.outcomes.values())

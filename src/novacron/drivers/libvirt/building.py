@@ -1,0 +1,163 @@
+"""Machines that are being made right now: bringing an image takes longer than a call may."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+from novacron.core.errors import Busy, DriverError, Rejected
+from novacron.core.machine import MachinePlan
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.look import find
+from novacron.drivers.libvirt.stock import InStock, Stock
+
+__all__ = ["Building"]
+
+log = logging.getLogger(__name__)
+
+MUCH_LATER = timedelta(minutes=5)
+NOT_AT_ALL = timedelta(0)
+
+Work = Callable[[Callable[[Builder], Any]], Awaitable[Any]]
+
+
+class _Stopped(Exception):
+    """Somebody wants the machine gone before it was complete."""
+
+
+@dataclass(slots=True)
+class _Site:
+    plan: MachinePlan
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Why an order failed, and for how long the same one would fail again."""
+
+    plan: MachinePlan
+    error: DriverError
+    until: float
+    told: bool = False
+
+    @classmethod
+    def of(cls, plan: MachinePlan, error: DriverError) -> "_Failure":
+        match error:
+            case Rejected(again=again):
+                pause = again or MUCH_LATER
+            case Busy(after=after):
+                pause = after
+            case _:
+                pause = NOT_AT_ALL
+        return cls(plan, error, asyncio.get_running_loop().time() + pause.total_seconds())
+
+
+@dataclass(slots=True)
+class Building:
+    """Brings images and furnishes machines, each in a task.
+
+    One that fails is taken away again, and why is told by the next order to make it. Machines of
+    the same image wait for one that is brought once.
+    """
+
+    stock: Stock
+    work: Work
+    done: Callable[[str], None]
+    _sites: dict[str, _Site] = field(default_factory=dict)
+    _failures: dict[str, _Failure] = field(default_factory=dict)
+    _images: dict[tuple[str, str | None], "asyncio.Task[InStock]"] = field(default_factory=dict)
+    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    @property
+    def uids(self) -> frozenset[str]:
+        """The machines that are being made."""
+        return frozenset(self._sites)
+
+    def has(self, uid: str) -> bool:
+        """Say whether a machine is being made."""
+        return uid in self._sites
+
+    def start(self, plan: MachinePlan) -> None:
+        """Begin to make a machine that was written down."""
+        site = self._sites[plan.ref.uid] = _Site(plan)
+        task = asyncio.create_task(self._build(site))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def stop(self, uid: str) -> bool:
+        """Have a machine not made any further; say whether that is still under way."""
+        site = self._sites.get(uid)
+        if site is not None:
+            site.stop.set()
+        return site is not None
+
+    def raise_failure(self, plan: MachinePlan) -> None:
+        """Raise what went wrong with this very order, until it is worth another attempt."""
+        failed = self._failures.pop(plan.ref.uid, None)
+        if failed is None or failed.plan != plan:
+            return
+        left = failed.until - asyncio.get_running_loop().time()
+        if not failed.told or left > 0:
+            self._failures[plan.ref.uid] = replace(failed, told=True)
+            raise failed.error
+
+    def forget(self, uid: str) -> None:
+        """Forget what went wrong."""
+        self._failures.pop(uid, None)
+
+    def close(self) -> None:
+        """Leave everything as it is: what was begun is found by its definition."""
+        for task in (*self._tasks, *self._images.values()):
+            task.cancel()
+
+    async def _build(self, site: _Site) -> None:
+        uid = site.plan.ref.uid
+        try:
+            await self.work(lambda builder: builder.furnish(site.plan))
+            if not await self.work(lambda builder: builder.has_root(uid)):
+                image = await self._image(site)
+                await self.work(lambda builder: builder.complete(site.plan, image))
+        except DriverError as error:
+            self._failures[uid] = _Failure.of(site.plan, error)
+            await self._clear(uid)
+        except _Stopped:
+            pass
+        finally:
+            self._sites.pop(uid, None)
+            self.done(uid)
+
+    async def _image(self, site: _Site) -> InStock:
+        plan = site.plan
+        key = (plan.image, plan.checksum)
+        task = self._images.get(key)
+        if task is None:
+            task = self._images[key] = asyncio.create_task(self._bring(plan))
+            task.add_done_callback(lambda _: self._images.pop(key, None))
+        stop = asyncio.create_task(site.stop.wait())
+        try:
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop.cancel()
+        if site.stop.is_set():
+            raise _Stopped
+        return await asyncio.shield(task)
+
+    async def _bring(self, plan: MachinePlan) -> InStock:
+        def bring(builder: Builder) -> InStock:
+            return self.stock.ensure(builder.pool, plan.image, plan.checksum)
+
+        found: InStock = await self.work(bring)
+        return found
+
+    async def _clear(self, uid: str) -> None:
+        def remove(builder: Builder) -> None:
+            # A first disk means that somebody else completed it, or that it has a guest's data.
+            if not builder.has_root(uid):
+                builder.remove(uid, find(builder.pool.connection, uid))
+
+        try:
+            await self.work(remove)
+        except DriverError as error:
+            log.warning("what was begun stays until the next attempt: %s", error)

@@ -1,0 +1,83 @@
+"""What a host is: how much it has, how its guests run, which versions it has. Blocks."""
+
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from novacron.core.errors import Rejected
+from novacron.core.host import HostFacts, StorageFacts
+from novacron.core.machine import Resources
+from novacron.drivers.libvirt.domain import Accelerator
+from novacron.drivers.libvirt.host import LibvirtHost
+from novacron.drivers.libvirt.pool import open_pool
+
+__all__ = ["Machinery", "facts_of", "machinery_of"]
+
+KIB_PER_MIB = 1024
+ARCHITECTURE = "x86_64"
+HARDWARE = frozenset({"vmx", "svm"})
+KVM = Accelerator("kvm", "host-model")
+# Emulation offers no CPU of the host's; this one boots everything we know.
+TCG = Accelerator("qemu", "custom", "qemu64")
+
+
+class Machinery:
+    """How guests run on a host, read once for each connection."""
+
+    def __init__(self, connection: libvirt.virConnect) -> None:
+        capabilities = ET.fromstring(connection.getCapabilities())  # noqa: S314 - libvirt's own
+        cpu = capabilities.find("host/cpu")
+        self.cpu_model = (cpu.findtext("model") or "") if cpu is not None else ""
+        self.cpu_features = _features(connection, cpu)
+        guest = capabilities.find(f"guest/arch[@name='{ARCHITECTURE}']")
+        kinds = [] if guest is None else [each.get("type") for each in guest.findall("domain")]
+        self.can_run = bool(kinds)
+        machines = [] if guest is None else guest.findall("machine")
+        self.machine_types = tuple(sorted({each.text or "" for each in machines}))
+        # libvirt offers KVM wherever there is a /dev/kvm, also where no CPU could ever serve it.
+        truly = "kvm" in kinds and bool(HARDWARE & set(self.cpu_features))
+        self.accelerator = KVM if truly else TCG
+        self.cpus = int(connection.getInfo()[2])
+        self.memory_mib = int(connection.getMemoryStats(-1)["total"]) // KIB_PER_MIB
+
+
+def machinery_of(connection: libvirt.virConnect) -> Machinery:
+    """Read how guests run on a host."""
+    return Machinery(connection)
+
+
+def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machinery) -> HostFacts:
+    """Return what a host has; raise when it could run nothing."""
+    if not machinery.can_run:
+        raise Rejected(
+            f"host {host.name} has no QEMU for x86_64 guests; install qemu-system-x86 there",
+            reason="NoQemu",
+        )
+    capacity_mib, free_mib = open_pool(connection, host).room()
+    versions = {
+        "libvirt": _version(connection.getLibVersion()),
+        "qemu": _version(connection.getVersion()),
+    }
+    return HostFacts(
+        name=host.name,
+        capacity=Resources(machinery.cpus, machinery.memory_mib, capacity_mib),
+        version=", ".join(f"{name} {number}" for name, number in versions.items()),
+        cpu_model=machinery.cpu_model,
+        cpu_features=machinery.cpu_features,
+        machine_types=machinery.machine_types,
+        accelerator="KVM" if machinery.accelerator is KVM else "TCG",
+        storage=(StorageFacts(host.pool, capacity_mib, free_mib),),
+        versions=versions,
+    )
+
+
+def _features(connection: libvirt.virConnect, cpu: ET.Element | None) -> tuple[str, ...]:
+    if cpu is None:
+        return ()
+    flag = libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
+    whole = ET.fromstring(connection.baselineCPU([ET.tostring(cpu, encoding="unicode")], flag))  # noqa: S314
+    return tuple(sorted(each.get("name") or "" for each in whole.findall("feature")))
+
+
+def _version(number: int) -> str:
+    return f"{number // 1_000_000}.{number // 1000 % 1000}.{number % 1000}"

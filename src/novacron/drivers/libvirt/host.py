@@ -1,0 +1,58 @@
+"""One libvirt host as its owner declared it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from shlex import join
+from urllib.parse import urlsplit
+
+__all__ = ["Credentials", "LibvirtHost"]
+
+# What a Secret holds, by its keys; read whenever a connection is made.
+Credentials = Callable[[], Awaitable[Mapping[str, bytes]]]
+
+DEFAULT_POOL_PATH = "/var/lib/libvirt/novacron"
+
+
+@dataclass(frozen=True, slots=True)
+class LibvirtHost:
+    """How a host is reached and what of it is ours to use.
+
+    ``network`` is a libvirt network by name; None is user-mode networking, which needs no rights
+    and lets nobody in.
+    """
+
+    name: str
+    uri: str
+    pool: str = "novacron"
+    pool_path: str | None = None
+    network: str | None = None
+
+    @property
+    def is_session(self) -> bool:
+        """Say whether it is a user's own daemon, which may not make bridges."""
+        return urlsplit(self.uri).path == "/session"
+
+    @property
+    def is_near(self) -> bool:
+        """Say whether it is reached by a socket of this machine, by which files can be handed."""
+        parts = urlsplit(self.uri)
+        return not parts.netloc and parts.scheme in ("qemu", "qemu+unix")
+
+    def tunnel(self, address: str, port: int) -> str | None:
+        """Return the command that brings a port of the host here, where there is one."""
+        parts = urlsplit(self.uri)
+        if parts.scheme != "qemu+ssh":
+            return None
+        user = f"{parts.username}@" if parts.username else ""
+        beside = ["-p", str(parts.port)] if parts.port else []
+        forward = f"{port}:{address}:{port}"
+        return join(["ssh", "-N", "-L", forward, *beside, f"{user}{parts.hostname}"])
+
+    def on_network(self, network: str | None) -> "LibvirtHost":
+        """Return the host with machines plugged into another network."""
+        return replace(self, network=network)
+
+    @property
+    def own_pool_path(self) -> str | None:
+        """Return where the pool is made if it does not exist; None where nobody said."""
+        return self.pool_path or (None if self.is_session else DEFAULT_POOL_PATH)

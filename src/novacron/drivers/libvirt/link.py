@@ -1,0 +1,127 @@
+"""One open connection of libvirt's, and the news that come by it. Blocks.
+
+A daemon that hangs is noticed by libvirt's own keep-alive, which ends the connection and the call
+on it; but only once it is open, and only where one thread at a time uses it. With two, libvirt up
+to 10.3 (CVE-2024-4418) leaves the second one waiting and then writes into the stack of a thread
+that has ended.
+"""
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import libvirt
+
+__all__ = ["Link", "hang_up"]
+
+log = logging.getLogger(__name__)
+
+# A silent daemon is given up after interval times count, and a little.
+KEEPALIVE_SECONDS = 3
+KEEPALIVE_COUNT = 4
+NEWS = (
+    libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+    libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE,
+)
+
+_events_lock = threading.Lock()
+_events_running = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An open connection, for one thread at a time."""
+
+    connection: libvirt.virConnect
+    _callbacks: list[int] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, uri: str) -> "Link":
+        """Open a connection."""
+        _run_events()
+        link = cls(libvirt.openAuth(uri, [[], _no_answer, None], 0))
+        try:
+            link.connection.setKeepAlive(KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
+        except libvirt.libvirtError:
+            link.close()
+            raise
+        return link
+
+    def listen(self, tell: Callable[[str], None]) -> None:
+        """Have ``tell`` get the UUID of every domain that changes, in a thread of libvirt's."""
+
+        def heard(_: object, domain: libvirt.virDomain, *__: object) -> None:
+            tell(domain.UUIDString())
+
+        for event in NEWS:
+            number = self.connection.domainEventRegisterAny(None, event, heard, None)
+            self._callbacks.append(number)
+
+    @property
+    def listens(self) -> bool:
+        """Say whether news come by it."""
+        return len(self._callbacks) == len(NEWS)
+
+    @property
+    def alive(self) -> bool:
+        """Say whether it has not ended, as far as is known; does not ask the daemon."""
+        try:
+            return bool(self.connection.isAlive())
+        except libvirt.libvirtError:
+            return False  # we closed it
+
+    def close(self) -> None:
+        """End it; a daemon that hangs is waited for until keep-alive gives up."""
+        # A callback holds on to its connection: libvirt would keep the socket for ever.
+        for number in self._callbacks:
+            with suppress(libvirt.libvirtError):  # what matters is done before it asks the daemon
+                self.connection.domainEventDeregisterAny(number)
+        with suppress(libvirt.libvirtError):
+            self.connection.close()
+
+
+def hang_up(address: tuple[str, int]) -> None:
+    """End whatever connection this process has to an address.
+
+    libvirt opens connections without any time limit and offers no way to stop it: where a machine
+    took the first bytes and lost its power then, it would wait for ever. Whoever else loses a
+    connection by this makes a new one.
+    """
+    peers = {each[4] for each in socket.getaddrinfo(*address, type=socket.SOCK_STREAM)}
+    for entry in list(Path("/proc/self/fd").iterdir()):
+        with suppress(OSError), socket.socket(fileno=os.dup(int(entry.name))) as ours:
+            if ours.getpeername() in peers:
+                ours.shutdown(socket.SHUT_RDWR)
+
+
+def _no_answer(_: object, __: object) -> int:
+    return -1  # nobody is there to type a password
+
+
+def _run_events() -> None:
+    """Have libvirt's events delivered, by one thread for the whole process."""
+    global _events_running  # noqa: PLW0603 - libvirt's event loop is one per process
+    with _events_lock:
+        if _events_running:
+            return
+        # Errors are told by exceptions; libvirt would print each to stderr as well.
+        libvirt.registerErrorHandler(lambda *_: None, None)
+        libvirt.virEventRegisterDefaultImpl()
+        threading.Thread(target=_deliver_events, name="libvirt-events", daemon=True).start()
+        _events_running = True
+
+
+def _deliver_events() -> None:
+    while True:
+        try:
+            libvirt.virEventRunDefaultImpl()
+        except libvirt.libvirtError as error:
+            # Without this thread no silent daemon would ever be noticed again.
+            log.warning("libvirt's events: %s", error)
+            time.sleep(1)

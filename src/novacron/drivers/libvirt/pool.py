@@ -1,0 +1,202 @@
+"""The storage pool of a host that is ours to use: volumes by name, filled and read by streams.
+
+Nothing here assumes a path of this machine: the daemon may be far away.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from novacron.core.errors import Rejected
+from novacron.drivers.libvirt.errors import NOT_THERE, code_of
+from novacron.drivers.libvirt.host import LibvirtHost
+
+__all__ = ["Pool", "open_pool", "reopened"]
+
+CHUNK = 256 * 1024
+MIB = 1024 * 1024
+
+
+def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
+    """Return the host's pool, made and started if need be."""
+    try:
+        pool = connection.storagePoolLookupByName(host.pool)
+    except libvirt.libvirtError as error:
+        if code_of(error) not in NOT_THERE:
+            raise
+        pool = _made(connection, host)
+    if not pool.isActive():
+        pool.create(libvirt.VIR_STORAGE_POOL_CREATE_WITH_BUILD)
+    path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
+    if not path:
+        raise Rejected(
+            f"pool {host.pool} of host {host.name} is no directory; name one that is",
+            reason="PoolUnusable",
+        )
+    return Pool(connection, pool, path)
+
+
+def reopened(connection: libvirt.virConnect, host: LibvirtHost, path: str) -> "Pool":
+    """Return the host's pool, which was found to be of use a moment ago."""
+    return Pool(connection, connection.storagePoolLookupByName(host.pool), path)
+
+
+def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:
+    path = host.own_pool_path
+    if path is None:
+        raise Rejected(
+            f"host {host.name} has no storage pool {host.pool}; make one, or say in "
+            "spec.libvirt.storagePath where it is to be made",
+            reason="PoolMissing",
+        )
+    pool = ET.Element("pool", type="dir")
+    ET.SubElement(pool, "name").text = host.pool
+    ET.SubElement(ET.SubElement(pool, "target"), "path").text = path
+    try:
+        made = connection.storagePoolDefineXML(ET.tostring(pool, encoding="unicode"))
+        made.setAutostart(1)
+    except libvirt.libvirtError:
+        # Another process of ours may have been faster.
+        return connection.storagePoolLookupByName(host.pool)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Volumes in one directory of a host."""
+
+    connection: libvirt.virConnect
+    pool: libvirt.virStoragePool
+    path: str
+
+    def names(self) -> frozenset[str]:
+        """Return the names of all volumes that libvirt knows of."""
+        return frozenset(self.pool.listVolumes())
+
+    def find(self, name: str) -> libvirt.virStorageVol | None:
+        """Return a volume, or None when there is none of this name."""
+        try:
+            return self.pool.storageVolLookupByName(name)
+        except libvirt.libvirtError as error:
+            if code_of(error) in NOT_THERE:
+                return None
+            raise
+
+    def refresh(self) -> None:
+        """Have libvirt look at what is in the directory."""
+        self.pool.refresh()
+
+    def room(self) -> tuple[int, int]:
+        """Return how many MiB the pool has, and how many of them are free."""
+        _, capacity, _, available = self.pool.info()
+        return capacity // MIB, available // MIB
+
+    def overlay(self, name: str, size_mib: int, base: libvirt.virStorageVol, kind: str) -> None:
+        """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
+        volume = _volume(name, size_mib * MIB, "qcow2")
+        backing = ET.SubElement(volume, "backingStore")
+        ET.SubElement(backing, "path").text = base.path()
+        ET.SubElement(backing, "format", type=kind)
+        self._create(volume)
+
+    def fill(self, name: str, length: int, chunks: Iterable[bytes]) -> None:
+        """Make a volume with these bytes, or write them over one of this name.
+
+        Two that fill one volume with the same bytes at once do each other no harm.
+        """
+        self._create(_volume(name, length, "raw"))
+        stream = self.connection.newStream()
+        volume = self.pool.storageVolLookupByName(name)
+        try:
+            volume.upload(stream, 0, 0)
+            for chunk in chunks:
+                _send(stream, chunk)
+            stream.finish()
+        except BaseException:
+            _abort(stream)
+            self.remove(name)
+            raise
+
+    def length(self, name: str) -> int:
+        """Return how many bytes a volume has; none when there is no such volume."""
+        volume = self.find(name)
+        return int(volume.info()[1]) if volume else 0
+
+    def read(self, name: str, start: int = 0) -> bytes:
+        """Return the bytes of a volume from there on; nothing when there is none."""
+        volume = self.find(name)
+        if volume is None:
+            return b""
+        stream = self.connection.newStream()
+        volume.download(stream, start, 0)
+        parts: list[bytes] = []
+        try:
+            while part := stream.recv(CHUNK):
+                parts.append(part)
+            stream.finish()
+        except BaseException:
+            _abort(stream)
+            raise
+        return b"".join(parts)
+
+    def grow(self, name: str, size_mib: int) -> None:
+        """Make a volume larger; one that is large enough stays."""
+        volume = self.pool.storageVolLookupByName(name)
+        if volume.info()[1] < size_mib * MIB:
+            volume.resize(size_mib * MIB)
+
+    def remove(self, name: str) -> None:
+        """Remove a volume; one that is not there is none."""
+        volume = self.find(name)
+        if volume is None:
+            return
+        try:
+            volume.delete()
+        except libvirt.libvirtError as error:
+            if code_of(error) not in NOT_THERE:
+                raise
+
+    def remove_all(self, prefix: str, *, except_for: frozenset[str] = frozenset()) -> None:
+        """Remove every volume whose name begins like this, also those libvirt did not make."""
+        with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
+            self.refresh()
+        for name in sorted(self.names() - except_for):
+            if name.startswith(prefix):
+                self.remove(name)
+
+    def _create(self, volume: ET.Element) -> None:
+        try:
+            self.pool.createXML(ET.tostring(volume, encoding="unicode"))
+        except libvirt.libvirtError as error:
+            if code_of(error) != libvirt.VIR_ERR_STORAGE_VOL_EXIST:
+                raise
+
+
+def _volume(name: str, capacity: int, kind: str) -> ET.Element:
+    volume = ET.Element("volume")
+    ET.SubElement(volume, "name").text = name
+    ET.SubElement(volume, "capacity").text = str(capacity)
+    if kind == "raw":
+        ET.SubElement(volume, "allocation").text = "0"
+    target = ET.SubElement(volume, "target")
+    ET.SubElement(target, "format", type=kind)
+    permissions = ET.SubElement(target, "permissions")
+    ET.SubElement(permissions, "mode").text = "0600"
+    return volume
+
+
+def _send(stream: libvirt.virStream, chunk: bytes) -> None:
+    view = memoryview(chunk)
+    while view:
+        sent = stream.send(bytes(view[:CHUNK]))
+        if sent < 0:
+            raise OSError("the stream would block, though it is a blocking one")
+        view = view[sent:]
+
+
+def _abort(stream: libvirt.virStream) -> None:
+    with suppress(libvirt.libvirtError):  # it has failed already, which is why we are here
+        stream.abort()

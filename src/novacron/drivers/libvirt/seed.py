@@ -1,0 +1,48 @@
+"""The guest's first instructions: who it is, how it reaches the network, what to run."""
+
+import json
+from typing import Any
+
+from novacron.core.machine import MachinePlan, Nic
+from novacron.drivers.libvirt.domain import mac_of
+
+__all__ = ["seed_of"]
+
+
+def seed_of(plan: MachinePlan) -> bytes:
+    """Return the NoCloud disk of a machine, the same bytes for the same plan."""
+    # Loaded when a machine is made: an operator of simulated hosts never needs it.
+    from novacron.guests.nocloud import nocloud_image  # noqa: PLC0415
+
+    ref = plan.ref
+    meta = {"instance-id": ref.uid, "local-hostname": ref.name}
+    network = {"version": 2, "ethernets": _ethernets(plan)}
+    return nocloud_image(json.dumps(meta), plan.user_data or "", json.dumps(network))
+
+
+def _ethernets(plan: MachinePlan) -> dict[str, Any]:
+    return {
+        f"net{index}": _ethernet(mac_of(plan.ref.uid, index, nic), nic)
+        for index, nic in enumerate(plan.nics)
+    }
+
+
+def _ethernet(mac: str, nic: Nic) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "match": {"macaddress": mac},
+        "dhcp4": nic.address is None,
+        "addresses": [address for address in (nic.address, nic.address6) if address],
+    }
+    routes = [
+        {"to": "0.0.0.0/0" if "." in gateway else "::/0", "via": gateway}
+        for gateway in (nic.gateway, nic.gateway6)
+        if gateway
+    ]
+    if routes:
+        entry["routes"] = routes
+    if nic.dns_servers or nic.dns_search:
+        entry["nameservers"] = {
+            "addresses": list(nic.dns_servers),
+            "search": list(nic.dns_search),
+        }
+    return entry

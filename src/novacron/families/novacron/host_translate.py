@@ -1,0 +1,115 @@
+"""What a Host of ``novacron.io/v1alpha1`` means to the core, and back.
+
+Reads objects as the API server stores them: their shape was checked by their schema.
+"""
+
+from typing import Any
+
+from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks, Overcommit, Taint
+from novacron.core.quantity import format_mib
+from novacron.families.novacron.wording import (
+    amounts,
+    as_the_schema_says,
+    conditions_of,
+    written_amounts,
+    written_conditions,
+    written_time,
+)
+
+__all__ = ["HostKind"]
+
+Object = dict[str, Any]
+
+
+class HostKind:
+    """How a Host says "host"."""
+
+    finalizer = "novacron.io/host"
+
+    def host(self, obj: Object) -> DeclaredHost:
+        """Return the host an object declares."""
+        with as_the_schema_says():
+            return _host(obj)
+
+    def status(self, obj: Object, report: HostReport) -> Object:
+        """Return the object's whole status after a round."""
+        status: Object = dict(obj.get("status") or {})
+        status["conditions"] = written_conditions(report.conditions)
+        status["observedGeneration"] = obj["metadata"]["generation"]
+        if report.facts is not None:
+            status["allocatable"] = written_amounts(report.allocatable)
+            status |= _written_facts(report.facts)
+        if report.machines is not None:
+            status["machines"] = report.machines
+        if report.node_marks is not None:
+            status["node"] = _written_marks(report.node_marks)
+        # It alone is no reason to write: a quiet host would be written about all the time.
+        said = {name: value for name, value in status.items() if value is not None}
+        if report.seen_at is not None and said != (obj.get("status") or {}):
+            status["lastSeen"] = written_time(report.seen_at)
+        return status
+
+
+def _host(obj: Object) -> DeclaredHost:
+    metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
+    return DeclaredHost(
+        uid=metadata["uid"],
+        name=metadata["name"],
+        driver=spec["driver"],
+        endpoint=spec.get("endpoint"),
+        credentials=(spec.get("credentialsSecret") or {}).get("name"),
+        node=(spec.get("nodeRef") or {}).get("name"),
+        settings=spec.get(spec["driver"]) or {},
+        labels=spec.get("labels") or {},
+        taints=_taints(spec.get("taints")),
+        unschedulable=spec.get("unschedulable", False),
+        overcommit=Overcommit(**(spec.get("overcommit") or {})),
+        deleting="deletionTimestamp" in metadata,
+        generation=metadata["generation"],
+        conditions=conditions_of(status),
+        allocatable=amounts(status.get("allocatable")),
+        node_marks=_node_marks(status.get("node") or {}),
+    )
+
+
+def _node_marks(node: Object) -> NodeMarks:
+    return NodeMarks(node.get("labels") or {}, _taints(node.get("taints")))
+
+
+def _taints(written: list[Object] | None) -> tuple[Taint, ...]:
+    return tuple(
+        Taint(taint["key"], taint["effect"], taint.get("value") or "") for taint in written or ()
+    )
+
+
+def _written_marks(marks: NodeMarks) -> Object | None:
+    if not marks.labels and not marks.taints:
+        return None
+    taints = [
+        {
+            "key": taint.key,
+            "effect": taint.effect,
+            **({"value": taint.value} if taint.value else {}),
+        }
+        for taint in marks.taints
+    ]
+    written: Object = {"labels": dict(marks.labels)}
+    return written | ({"taints": taints} if taints else {})
+
+
+def _written_facts(facts: HostFacts) -> Object:
+    cpu = {"model": facts.cpu_model or None, "features": list(facts.cpu_features)}
+    return {
+        "capacity": written_amounts(facts.capacity),
+        "driverVersion": facts.version or None,
+        "versions": dict(facts.versions) or None,
+        "accelerator": facts.accelerator or None,
+        "cpu": cpu if facts.cpu_model else None,
+        "machineTypes": list(facts.machine_types) or None,
+        "storage": [
+            {"name": place.name, "capacity": format_mib(place.capacity_mib)}
+            for place in facts.storage
+        ]
+        or None,
+        "devices": list(facts.devices) or None,
+    }

@@ -1,0 +1,90 @@
+"""How this family's objects write amounts, conditions and moments, and back."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from novacron.core.conditions import Condition
+from novacron.core.errors import Rejected
+from novacron.core.machine import Resources
+from novacron.core.quantity import format_mib, mib
+
+__all__ = [
+    "amounts",
+    "as_the_schema_says",
+    "conditions_of",
+    "time_of",
+    "written_amounts",
+    "written_conditions",
+    "written_time",
+]
+
+Object = dict[str, Any]
+
+
+@contextmanager
+def as_the_schema_says() -> Iterator[None]:
+    """Raise Rejected when what is inside finds the object other than its definition says."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Rejected(f"the object is not as its definition says: {error!r}") from error
+
+
+def amounts(written: Mapping[str, Any] | None) -> Resources | None:
+    """Return amounts as they are written in a status; None where none are."""
+    if not written:
+        return None
+    return Resources(written["cpu"], mib(written["memory"]), mib(written["disk"]))
+
+
+def written_amounts(amount: Resources | None) -> Object | None:
+    """Return amounts as a status has them."""
+    if amount is None:
+        return None
+    return {
+        "cpu": amount.vcpus,
+        "memory": format_mib(amount.memory_mib),
+        "disk": format_mib(amount.disk_mib),
+    }
+
+
+def conditions_of(status: Mapping[str, Any]) -> tuple[Condition, ...]:
+    """Return the conditions of a status."""
+    return tuple(
+        Condition(
+            type=entry["type"],
+            status=entry["status"],
+            reason=entry.get("reason", ""),
+            message=entry.get("message", ""),
+            probed=time_of(entry.get("lastProbeTime")),
+            since=time_of(entry.get("lastTransitionTime")),
+        )
+        for entry in status.get("conditions") or ()
+    )
+
+
+def written_conditions(conditions: tuple[Condition, ...]) -> list[Object]:
+    """Return conditions as a status has them."""
+    return [
+        {
+            "type": claim.type,
+            "status": claim.status,
+            "reason": claim.reason,
+            "message": claim.message,
+            "lastProbeTime": written_time(claim.probed),
+            "lastTransitionTime": written_time(claim.since),
+        }
+        for claim in conditions
+    ]
+
+
+def time_of(text: str | None) -> datetime | None:
+    """Return a moment as Kubernetes writes it."""
+    return datetime.fromisoformat(text) if text else None
+
+
+def written_time(moment: datetime | None) -> str | None:
+    """Return a moment for Kubernetes."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None

@@ -1,0 +1,97 @@
+"""The same with real domains and disks, and with every single change that libvirt is asked for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import libvirt
+import pytest
+
+from api import Api
+from crash.scenarios import REAL_SCENARIOS, Scenario
+from crash.theatre import NAME, Theatre
+from e2e.libvirt.conftest import DEAF, ImageServer, image_server
+from libvirt_daemon import LibvirtDaemon
+from machines import host, virtual_machine
+from novacron.localcluster.controlplane import ControlPlane
+
+Object = dict[str, Any]
+
+OVERCOMMIT = {"cpu": 100, "memory": 10, "disk": 10}
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A libvirt daemon with guests that do nothing."""
+
+    daemon: LibvirtDaemon
+    images: ImageServer
+    flags: tuple[str, ...] = ("--shutdown-grace=2s",)
+    beneath: str = "libvirt"
+
+    def host(self, name: str, _: Scenario) -> Object:
+        body = host(name, endpoint=self.daemon.uri, overcommit=OVERCOMMIT)
+        body["spec"] = {**body["spec"], "driver": "libvirt"}
+        del body["spec"]["simulation"]
+        return body
+
+    def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
+        own = "new image" in scenario.name
+        content = DEAF + namespace.encode() if own else DEAF
+        source = self.images.add(f"{namespace if own else 'deaf'}.raw", content)
+        return virtual_machine(
+            NAME,
+            namespace,
+            cpu=2,
+            memory="512Mi",
+            disk="256Mi",
+            running=scenario.running_before,
+            on=host,
+            image={"source": source},
+        )
+
+    def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
+        connection = libvirt.open(self.daemon.uri)
+        uids = {obj["metadata"]["uid"] for obj in objects.values()}
+        assert {domain.UUIDString() for domain in connection.listAllDomains()} == uids
+        pool = connection.storagePoolLookupByName("novacron")
+        pool.refresh()
+        names = [name for name in pool.listVolumes() if not name.startswith("image-")]
+        # A first disk, a seed and a console log for each, and nothing else.
+        assert len(names) == 3 * len(uids), names
+        assert {name[:36] for name in names} == uids
+        connection.close()
+
+
+@pytest.fixture
+def theatre(
+    request: pytest.FixtureRequest, cluster: ControlPlane, api: Api, tmp_path: Path
+) -> Iterator[Theatre]:
+    """One scenario on a daemon of its own."""
+    name = "real-" + request.param.name.replace(" ", "-")
+    daemon = LibvirtDaemon(tmp_path / "daemon").start()
+    try:
+        with image_server() as images:
+            ground = Real(daemon, images)
+            stage = Theatre(cluster, api, tmp_path, request.param, name, ground)
+            stage.prepare_host()
+            yield stage
+            stage.clear()
+            ground.check_nothing_leaked({})
+    finally:
+        daemon.stop()
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "theatre",
+    [
+        pytest.param(each, marks=[pytest.mark.full] if number else [], id=each.name)
+        for number, each in enumerate(REAL_SCENARIOS)
+    ],
+    indirect=True,
+)
+def test_killed_at_any_write_to_libvirt_it_ends_as_if_undisturbed(theatre: Theatre) -> None:
+    """No domain, disk or file is leaked, doubled or lost, wherever the process dies."""
+    theatre.play_all()

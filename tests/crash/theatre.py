@@ -1,0 +1,227 @@
+"""Where one scenario is played again and again, and what it is played on."""
+
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from api import Api
+from crash.knife import Point
+from crash.scenarios import Scenario, running, stopped
+from machines import condition
+from novacron.localcluster.controlplane import ControlPlane
+from operators import RunningOperator, eventually
+
+Object = dict[str, Any]
+
+TESTS = Path(__file__).parent.parent
+NAME = "victim"
+
+
+class Ground(Protocol):
+    """A hypervisor: how hosts and machines are declared on it, and what it has in the end."""
+
+    flags: tuple[str, ...]
+    beneath: str
+
+    def host(self, name: str, scenario: Scenario, /) -> Object:
+        """Return a Host."""
+
+    def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
+        """Return a VirtualMachine on that host."""
+
+    def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
+        """Compare what is there with what objects ask for."""
+
+
+@dataclass(slots=True)
+class Theatre:
+    """Where one scenario is played again and again."""
+
+    plane: ControlPlane
+    api: Api
+    directory: Path
+    scenario: Scenario
+    host: str
+    ground: Ground
+    namespaces: list[str] = field(default_factory=list)
+    missed: list[Point] = field(default_factory=list)
+
+    def prepare_host(self) -> None:
+        """Declare the host and have it found ready, so that its writes are not in the way."""
+        self.api.create(self.ground.host(self.host, self.scenario))
+        operator = self.operator(["nowhere"], "host").start()
+        try:
+            eventually(self.host_is_ready, lambda: f"the host is ready: {operator.log}")
+        finally:
+            operator.stop()
+
+    def operator(self, namespaces: list[str], name: str) -> RunningOperator:
+        """Return an operator that nobody disturbs."""
+        flags = ("--no-leader-elect", *self.ground.flags)
+        return RunningOperator(self.plane, self.directory, namespaces, flags=flags, name=name)
+
+    def host_is_ready(self) -> bool:
+        """Say whether the host was found ready."""
+        return condition(self.api.host(self.host) or {}, "Ready").get("status") == "True"
+
+    def add_machines(self, count: int) -> list[str]:
+        """Bring machines to where the scenario begins, each in a namespace of its own."""
+        first = len(self.namespaces)
+        new = [f"{self.host}-{first + number}" for number in range(count)]
+        self.namespaces += new
+        for name in new:
+            self.api.create_namespace(name)
+            if self.scenario.exists_before:
+                self.api.create(self.machine(name))
+        if self.scenario.exists_before:
+            self.finish(running if self.scenario.running_before else stopped, new)
+        return new
+
+    def machine(self, namespace: str) -> Object:
+        """Return the machine as it is at the beginning."""
+        return self.ground.machine(namespace, self.host, self.scenario)
+
+    def act(self, namespace: str) -> None:
+        """Do what the user does."""
+        if not self.scenario.exists_before:
+            self.api.create(self.machine(namespace))
+        elif self.scenario.patch is None:
+            self.api.delete_machine(namespace, NAME)
+        else:
+            self.api.patch_machine(namespace, NAME, self.scenario.patch)
+
+    def play(self, namespace: str, point: Point | None) -> Path:
+        """Run the scenario under the knife; return the journal of its writes."""
+        journal = self.directory / f"{namespace}.journal"
+        journal.touch()
+        operator = RunningOperator(
+            self.plane,
+            self.directory,
+            [namespace],
+            flags=self.ground.flags,
+            command=(sys.executable, "-m", "crash.operator_under_knife"),
+            environment={
+                "JOURNAL": str(journal),
+                "POINT": str(point or ""),
+                "PYTHONPATH": str(TESTS),
+                "BENEATH": self.ground.beneath,
+            },
+            name=namespace,
+        )
+        self.act(namespace)
+        operator.start(wait=False)
+        assert operator.process is not None
+        try:
+            if point is None:
+                eventually(
+                    lambda: self.settled(namespace), lambda: f"{self.scenario.name}: {operator.log}"
+                )
+                assert operator.stop() == 0, operator.log
+            else:
+                self._await_death(operator, namespace, point)
+        finally:
+            if operator.process.poll() is None:
+                operator.kill()
+        return journal
+
+    def _await_death(self, operator: RunningOperator, namespace: str, point: Point) -> None:
+        process = operator.process
+        assert process is not None
+        eventually(
+            lambda: process.poll() is not None or self.settled(namespace),
+            lambda: f"{point} never came:\n{operator.log}",
+        )
+        if process.poll() is None and not _ends(process):
+            # Whoever waits for something gives an order again, or does not: chance decides.
+            self.missed.append(point)
+            assert operator.stop() == 0, operator.log
+        else:
+            assert process.returncode == -signal.SIGKILL, operator.log
+
+    def finish(self, settled: Any, namespaces: list[str]) -> None:
+        """Let an undisturbed operator bring machines to rest."""
+        operator = self.operator(namespaces, "finish").start()
+        try:
+            waiting = set(namespaces)
+
+            def all_settled() -> bool:
+                objects = self.objects()
+                waiting.difference_update([name for name in waiting if settled(objects.get(name))])
+                return not waiting
+
+            eventually(all_settled, lambda: f"{waiting} settle; the operator said:\n{operator.log}")
+        finally:
+            assert operator.stop() == 0, operator.log
+
+    def settled(self, namespace: str) -> bool:
+        """Say whether one machine has come to rest."""
+        return self.scenario.settled(self.objects().get(namespace))
+
+    def objects(self) -> dict[str, Object]:
+        """Return all machines of this theatre by namespace."""
+        by_namespace = {item["metadata"]["namespace"]: item for item in self.api.machines()}
+        return {name: by_namespace[name] for name in self.namespaces if name in by_namespace}
+
+    def play_all(self) -> None:
+        """Kill at every write of the scenario, and compare how each ends."""
+        # The first machine of a host also makes what all of them share.
+        first, model = self.add_machines(2)
+        self.play(first, None)
+        writes = self.play(model, None).read_text().splitlines()
+        points = [
+            Point(write, int(number), side)
+            for number, write in (line.split("|", 1) for line in writes)
+            # A host's own writes have a test of their own: they come when its turn does.
+            if "hosts" not in write
+            for side in ("before", "after")
+        ]
+        assert len(points) >= 4, writes
+        victims = self.add_machines(len(points))
+        for namespace, point in zip(victims, points, strict=True):
+            self.play(namespace, point)
+        assert len(self.missed) <= len(points) / 10, f"never came: {self.missed}"
+        self.finish(self.scenario.settled, victims)
+
+        objects = self.objects()
+        expected = comparable(objects.get(model))
+        for namespace, point in zip(victims, points, strict=True):
+            assert comparable(objects.get(namespace)) == expected, f"killed {point}"
+        self.ground.check_nothing_leaked(objects)
+
+    def clear(self) -> None:
+        """Remove all machines and the host."""
+        for namespace in self.objects():
+            self.api.delete_machine(namespace, NAME)
+        self.finish(lambda obj: obj is None, self.namespaces)
+        self.api.delete_host(self.host)
+
+
+def _ends(process: "subprocess.Popen[bytes]") -> bool:
+    """Say whether a process ends within a moment: the last write may follow what is seen."""
+    try:
+        process.wait(2)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def comparable(obj: Object | None) -> Object | None:
+    """Return an object without what differs from machine to machine and from time to time."""
+    if obj is None:
+        return None
+    status = dict(obj["status"])
+    assert status.pop("vmID")
+    addresses = status.pop("ipAddresses", [])
+    for entry in status["resources"].values():
+        entry.pop("used", None)
+    for entry in status["conditions"]:
+        del entry["lastProbeTime"], entry["lastTransitionTime"]
+    status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
+    return {
+        "finalizers": obj["metadata"].get("finalizers"),
+        "addresses": len(addresses),
+        "status": status,
+    }

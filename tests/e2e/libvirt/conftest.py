@@ -1,0 +1,160 @@
+"""A real libvirt host behind a real operator, and a server of images."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import libvirt
+import pytest
+
+from api import Api
+from e2e.conftest import Stage
+from guest_images import directory_with_tiny
+from libvirt_daemon import LibvirtDaemon, shared_daemon
+from machines import virtual_machine
+from novacron.localcluster.controlplane import ControlPlane
+from operators import RunningOperator
+
+Object = dict[str, Any]
+
+MIB = 1024 * 1024
+# A boot sector that halts: a guest which does nothing and hears nothing.
+HALT = bytes([0xFA, 0xF4, 0xEB, 0xFD]).ljust(510, b"\0") + b"\x55\xaa"
+DEAF = HALT.ljust(MIB, b"\0")
+
+
+@dataclass
+class ImageServer:
+    """Serves bytes by path; a path may stop half-way or not exist."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    torn: set[str] = field(default_factory=set)
+    url: str = ""
+    asked: list[str] = field(default_factory=list)
+
+    def add(self, name: str, content: bytes, *, torn: bool = False) -> str:
+        """Serve something and return its address."""
+        self.files[f"/{name}"] = content
+        if torn:
+            self.torn.add(f"/{name}")
+        return f"{self.url}/{name}"
+
+
+@contextmanager
+def image_server() -> Iterator[ImageServer]:
+    """Serve images on loopback."""
+    images = ImageServer()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            images.asked.append(self.path)
+            content = images.files.get(self.path)
+            if content is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            torn = self.path in images.torn
+            self.wfile.write(content[: len(content) // 2] if torn else content)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    images.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield images
+    server.shutdown()
+    server.server_close()
+
+
+@dataclass
+class LibvirtStage:
+    """A stage whose one host is real."""
+
+    scene: Stage
+    host: str
+    daemon: LibvirtDaemon
+    images: ImageServer
+
+    @cached_property
+    def outside(self) -> libvirt.virConnect:
+        """Somebody with virsh."""
+        return libvirt.open(self.daemon.uri)
+
+    def create(self, name: str, image: str = "builtin://tiny", **more: Any) -> Object:
+        """Create a machine on the host."""
+        more = {"cpu": 1, "memory": "512Mi", "disk": "256Mi"} | more
+        checksum = more.pop("checksum", None)
+        body = virtual_machine(name, self.scene.namespace, on=self.host, **more)
+        source = body["spec"]["template"]["spec"]["image"]
+        source["source"] = image
+        if checksum:
+            source["checksum"] = checksum
+        return self.scene.api.create(body)
+
+    def deaf(self, name: str, **more: Any) -> Object:
+        """Create a machine whose guest does nothing, and wait until it runs."""
+        self.create(name, self.images.add("deaf.raw", DEAF), **more)
+        return self.scene.until_running(name)
+
+    def patch(self, name: str, spec: Object) -> None:
+        """Change a machine."""
+        self.scene.api.patch_machine(self.scene.namespace, name, {"spec": spec})
+
+    def domain(self, obj: Object) -> libvirt.virDomain:
+        """Return a machine's domain."""
+        return self.outside.lookupByUUIDString(obj["metadata"]["uid"])
+
+    def left_behind(self) -> tuple[set[str], set[str]]:
+        """Return the names of all domains, and of all volumes that are no images."""
+        domains = {each.name() for each in self.outside.listAllDomains()}
+        volumes: set[str] = set()
+        for pool in self.outside.listAllStoragePools():
+            pool.refresh()
+            volumes |= {name for name in pool.listVolumes() if not name.startswith("image-")}
+        return domains, volumes
+
+
+@pytest.fixture(scope="module")
+def images() -> Iterator[ImageServer]:
+    """Images by http."""
+    with image_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def libvirt_operator(
+    cluster: ControlPlane, api: Api, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningOperator]:
+    """One operator for all tests of a module, with little patience for guests."""
+    namespace = f"libvirt-{uuid4().hex[:8]}"
+    api.create_namespace(namespace)
+    directory: Path = tmp_path_factory.mktemp("operator")
+    tiny = directory_with_tiny(directory / "images")
+    flags = ("--no-leader-elect", f"--images-directory={tiny}", "--shutdown-grace=4s")
+    operator = RunningOperator(cluster, directory, [namespace], flags=flags).start()
+    yield operator
+    assert operator.stop() == 0, operator.log
+
+
+@pytest.fixture
+def real(
+    libvirt_operator: RunningOperator, api: Api, images: ImageServer
+) -> Iterator[LibvirtStage]:
+    """The operator with one real host and nothing on it; nothing may be left on it either."""
+    daemon = shared_daemon()
+    scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
+    host = scene.add_host(driver="libvirt", endpoint=daemon.uri, simulation=None)
+    stage = LibvirtStage(scene, host, daemon, images)
+    yield stage
+    scene.clear()
+    assert stage.left_behind() == (set(), set())
+    stage.outside.close()

@@ -1,0 +1,201 @@
+"""A VirtualMachine that is a QEMU guest: what its owner asks for, and what others do to it."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import libvirt
+
+from e2e.libvirt.conftest import LibvirtStage
+from machines import condition
+from novacron.drivers.libvirt.domain import console_log
+from operators import eventually
+
+
+def qemu_pid(real: LibvirtStage, domain: libvirt.virDomain) -> int:
+    """Return the process of a guest; 0 while libvirt has noted none."""
+    path = real.daemon.directory / "run" / "qemu" / f"{domain.name()}.pid"
+    return int(path.read_text()) if path.exists() else 0
+
+
+def said(real: LibvirtStage, uid: str) -> str:
+    """Return what a guest said on its console."""
+    path: Path = real.daemon.directory / "lib" / "novacron" / console_log(uid)
+    return path.read_text(errors="replace")
+
+
+def test_a_guest_boots_obeys_and_goes(real: LibvirtStage) -> None:
+    """One boot for all that needs a guest which listens."""
+    script = "#!/bin/sh\necho first words of $(hostname)\n"
+    obj = real.create("hello", networks=[{"name": "lan"}], userData=script)
+    uid = obj["metadata"]["uid"]
+    obj = real.scene.until("hello", lambda obj: "ipAddresses" in obj.get("status", {}))
+    assert obj["status"]["phase"] == "Running"
+    assert obj["status"]["vmID"] == uid
+    assert obj["status"]["nodeName"] == real.host
+    assert real.domain(obj).name() == f"{real.scene.namespace}.hello"
+    eventually(lambda: "first words of hello" in said(real, uid), lambda: said(real, uid))
+    eventually(lambda: "tick 1" in said(real, uid), lambda: said(real, uid))
+
+    real.patch("hello", {"running": False})
+    obj = real.scene.until("hello", lambda obj: obj["status"]["phase"] == "Stopped")
+    assert real.domain(obj).state()[1] == libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN, "it was asked"
+    assert obj["status"].get("ipAddresses") is None
+
+    real.patch("hello", {"running": True})
+    real.scene.until_running("hello")
+    eventually(lambda: "boot=2" in said(real, uid), lambda: said(real, uid))
+    real.scene.api.delete_machine(real.scene.namespace, "hello")
+    real.scene.until_gone("hello")
+    assert real.left_behind() == (set(), set())
+
+
+def test_the_host_tells_what_it_is(real: LibvirtStage) -> None:
+    """Whoever chooses a host wants to know whether guests are emulated there."""
+    status = (real.scene.api.host(real.host) or {})["status"]
+    truly = any(flag in Path("/proc/cpuinfo").read_text() for flag in (" vmx ", " svm "))
+    assert status["accelerator"] == ("KVM" if truly and Path("/dev/kvm").exists() else "TCG")
+    assert status["versions"]["qemu"]
+    assert status["versions"]["libvirt"]
+    assert any("q35" in each for each in status["machineTypes"])
+    assert status["cpu"]["features"]
+    assert status["storage"][0]["name"] == "novacron"
+    assert status["lastSeen"]
+
+
+def test_a_guest_that_does_not_listen_is_stopped_by_force(real: LibvirtStage) -> None:
+    """After the grace period, which the event tells."""
+    obj = real.deaf("deaf")
+    real.patch("deaf", {"running": False})
+    stopping = real.scene.until("deaf", lambda obj: bool(condition(obj, "Powered")))
+    assert condition(stopping, "Powered")["reason"] == "Stopping"
+    real.scene.until("deaf", lambda obj: obj["status"]["phase"] == "Stopped")
+    assert real.domain(obj).state()[1] == libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED
+    assert "did not shut down within 4 s" in real.scene.until_event("deaf", "Forced")["message"]
+
+
+def test_a_guest_that_dies_is_started_again_and_later_each_time(real: LibvirtStage) -> None:
+    """Whoever wants it running gets it running; one that keeps dying does not keep us busy."""
+    obj = real.deaf("mortal")
+    pauses: list[float] = []
+    for _ in range(3):
+        domain = real.domain(obj)
+        pid = qemu_pid(real, domain)
+        os.kill(pid, signal.SIGKILL)
+        begun = time.monotonic()
+        eventually(
+            lambda domain=domain, pid=pid: (
+                domain.isActive() and qemu_pid(real, domain) not in (0, pid)
+            ),
+            lambda: f"it runs again: {real.scene.operator.log}",
+        )
+        pauses.append(time.monotonic() - begun)
+        real.scene.until_running("mortal")
+    assert pauses[2] > 3.5, pauses
+    assert "it is started again" in real.scene.until_event("mortal", "Died")["message"]
+
+
+def test_a_stopped_guest_that_others_start_is_stopped_again(real: LibvirtStage) -> None:
+    """Stopped is what its owner asked for."""
+    obj = real.deaf("quiet")
+    real.patch("quiet", {"running": False})
+    real.scene.until("quiet", lambda obj: obj["status"]["phase"] == "Stopped")
+    real.domain(obj).create()
+    eventually(lambda: not real.domain(obj).isActive(), lambda: real.scene.operator.log)
+
+
+def test_a_definition_that_others_edit_is_set_right(real: LibvirtStage) -> None:
+    """Size and shape alike, and the user hears of it."""
+    obj = real.deaf("edited")
+    domain = real.domain(obj)
+    before = domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
+    real.outside.defineXML(before.replace("<on_crash>destroy", "<on_crash>restart"))
+    eventually(
+        lambda: domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE) == before,
+        lambda: f"shape: {domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)}",
+    )
+    assert "was edited" in real.scene.until_event("edited", "Repaired")["message"]
+    real.outside.defineXML(before.replace("<memory unit='KiB'>524288", "<memory unit='KiB'>262144"))
+    eventually(
+        lambda: domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE) == before,
+        lambda: f"size: {domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)}",
+    )
+
+
+def test_a_domain_that_others_remove_comes_back_with_its_disk(real: LibvirtStage) -> None:
+    """The guest's data is not theirs to lose."""
+    obj = real.deaf("undone")
+    uid = obj["metadata"]["uid"]
+    root = real.daemon.directory / "lib" / "novacron" / f"{uid}-root.qcow2"
+    inode = root.stat().st_ino
+    domain = real.domain(obj)
+    domain.undefine()
+    domain.destroy()
+    eventually(
+        lambda: any(each.UUIDString() == uid for each in real.outside.listAllDomains()),
+        lambda: real.scene.operator.log,
+    )
+    real.scene.until_running("undone")
+    assert root.stat().st_ino == inode
+
+
+def test_a_machine_whose_domain_others_removed_leaves_nothing_when_deleted(
+    real: LibvirtStage,
+) -> None:
+    """Its disks are ours to remove even so."""
+    obj = real.deaf("orphan", running=True)
+    real.patch("orphan", {"running": False})
+    real.scene.until("orphan", lambda obj: obj["status"]["phase"] == "Stopped")
+    real.scene.operator.kill()
+    try:
+        real.domain(obj).undefine()
+        real.scene.api.delete_machine(real.scene.namespace, "orphan")
+    finally:
+        real.scene.operator.start()
+    real.scene.until_gone("orphan")
+    assert real.left_behind() == (set(), set())
+
+
+def test_what_can_change_at_once_does_and_the_rest_waits_for_a_restart_that_was_announced(
+    real: LibvirtStage,
+) -> None:
+    """CPUs and disk grow under a running guest; memory cannot."""
+    obj = real.deaf("growing")
+    pid = qemu_pid(real, real.domain(obj))
+    size = {"cpu": 2, "disk": "512Mi"}
+    real.patch("growing", {"template": {"spec": {"resources": size}}})
+    real.scene.until(
+        "growing",
+        lambda obj: (
+            obj["status"]["resources"]["cpu"]["available"] == "2"
+            and obj["status"]["resources"]["disk"]["available"] == "512Mi"
+        ),
+    )
+    assert qemu_pid(real, real.domain(obj)) == pid, "the same guest"
+    assert real.domain(obj).blockInfo("vda")[0] == 512 * 1024 * 1024
+
+    real.patch("growing", {"template": {"spec": {"resources": {"memory": "640Mi"}}}})
+    told = real.scene.until("growing", lambda obj: bool(condition(obj, "RestartRequired")))
+    assert "memory" in condition(told, "RestartRequired")["message"]
+    assert real.domain(obj).isActive()
+    assert qemu_pid(real, real.domain(obj)) == pid, "said before it is done"
+    real.scene.until(
+        "growing", lambda obj: obj["status"]["resources"]["memory"]["available"] == "640Mi"
+    )
+    done = real.scene.until_running("growing")
+    assert not condition(done, "RestartRequired")
+    assert real.domain(obj).maxMemory() == 640 * 1024
+
+
+def test_a_machine_that_may_not_be_away_is_never_restarted_by_us(real: LibvirtStage) -> None:
+    """maxUnavailable 0 leaves the moment to its owner."""
+    obj = real.deaf("steady")
+    real.patch("steady", {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 0}}})
+    pid = qemu_pid(real, real.domain(obj))
+    real.patch("steady", {"template": {"spec": {"resources": {"memory": "640Mi"}}}})
+    told = real.scene.until("steady", lambda obj: bool(condition(obj, "RestartRequired")))
+    assert "left to you" in condition(told, "RestartRequired")["message"]
+    time.sleep(8)  # longer than the notice before a restart
+    assert qemu_pid(real, real.domain(obj)) == pid
+    assert condition(real.scene.until_running("steady"), "RestartRequired")

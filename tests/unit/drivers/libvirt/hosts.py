@@ -1,0 +1,135 @@
+"""Machines on a real host, as small as they can be, and what may not be left of them."""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+import libvirt
+import pytest
+
+from guest_images import built_in
+from libvirt_daemon import LibvirtDaemon
+from novacron.core.driver import Accepted
+from novacron.core.errors import DriverError, Unreachable
+from novacron.core.machine import MachinePlan, MachineRef, Observed, Resources
+from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
+from novacron.images import Images
+
+__all__ = [
+    "created",
+    "deleted",
+    "driver_for",
+    "eventually",
+    "left_on",
+    "machine",
+    "open_sockets",
+    "unreachable_within",
+    "working_threads",
+]
+
+SMALL = Resources(1, 192, 256)
+
+
+def driver_for(
+    daemon: LibvirtDaemon,
+    uri: str | None = None,
+    credentials: Mapping[str, bytes] | None = None,
+    images: Images = built_in,
+) -> LibvirtDriver:
+    """Return a driver for the host, reached as its owner says."""
+
+    async def given() -> Mapping[str, bytes]:
+        return credentials or {}
+
+    return LibvirtDriver(LibvirtHost("far", uri or daemon.uri), images, given)
+
+
+def machine(image: str = "builtin://tiny") -> MachinePlan:
+    """Return a small machine without a network."""
+    uid = str(uuid4())
+    return MachinePlan(MachineRef(uid, "default", f"m-{uid[:8]}", "far"), SMALL, image)
+
+
+async def eventually(claim: Callable[[], Awaitable[bool]], what: str, seconds: float = 60) -> None:
+    """Wait until something holds; failures of the host on the way are its own affair."""
+    deadline = time.monotonic() + seconds
+    last: object = None
+    while True:
+        try:
+            if await claim():
+                return
+        except DriverError as error:
+            last = error
+        assert time.monotonic() < deadline, f"{what} not within {seconds} s; last: {last}"
+        await asyncio.sleep(0.1)
+
+
+async def created(driver: LibvirtDriver, plan: MachinePlan, seconds: float = 60) -> Observed:
+    """Have a machine made, as a controller would: ask again until it is there."""
+    seen: list[Observed] = []
+
+    async def made() -> bool:
+        found = await driver.observe(plan.ref)
+        if found is None or found.abandoned:
+            accepted: Accepted = await driver.create(plan)
+            await asyncio.sleep(accepted.look_again.total_seconds())
+            return False
+        seen[:] = [found]
+        return found.changing is None
+
+    await eventually(made, "the machine is made", seconds)
+    return seen[0]
+
+
+async def deleted(driver: LibvirtDriver, plan: MachinePlan) -> None:
+    """Have a machine removed, as a controller would."""
+
+    async def gone() -> bool:
+        await driver.delete(plan.ref)
+        return await driver.observe(plan.ref) is None
+
+    await eventually(gone, "the machine is gone")
+
+
+async def unreachable_within(seconds: float, call: Callable[[], Awaitable[object]]) -> str:
+    """Return what a call says of a host that does not answer; it must say so in time."""
+    begun = time.monotonic()
+    with pytest.raises(Unreachable) as caught:
+        await call()
+    took = time.monotonic() - begun
+    assert took < seconds, f"{caught.value}, but only after {took:.1f} s"
+    return str(caught.value)
+
+
+def left_on(daemon: LibvirtDaemon) -> set[str]:
+    """Return every domain and every volume that is no image, asked for without our code."""
+    connection = libvirt.open(daemon.uri)
+    try:
+        left = {domain.name() for domain in connection.listAllDomains()}
+        for pool in connection.listAllStoragePools():
+            pool.refresh()
+            left |= {name for name in pool.listVolumes() if not name.startswith("image-")}
+        return left
+    finally:
+        connection.close()
+
+
+def working_threads() -> int:
+    """Return how many threads of the driver are at work."""
+    names = [each.name for each in threading.enumerate() if each.name.startswith("libvirt-")]
+    return len([name for name in names if name != "libvirt-events"])
+
+
+def open_sockets() -> int:
+    """Return how many sockets this process has."""
+    sockets = 0
+    for entry in Path("/proc/self/fd").iterdir():
+        try:
+            sockets += os.readlink(entry).startswith("socket:")  # noqa: PTH115
+        except OSError:
+            continue
+    return sockets
