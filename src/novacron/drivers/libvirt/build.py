@@ -68,7 +68,7 @@ class Builder:
         """Write the machine down, if it is not yet; return what is written."""
         domain = find(self._connection, plan.ref.uid)
         if domain is None or not domain.configured.mark.shape:
-            if self.host.network:
+            if self.host.network and plan.nics:
                 ensure_network(self._connection, self.host.network)
             name = domain.configured.name if domain else self._free_name(plan)
             return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))

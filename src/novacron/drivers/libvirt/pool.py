@@ -108,6 +108,8 @@ class Pool:
         Two that fill one volume with the same bytes at once do each other no harm.
         """
         self._create(_volume(name, length, "raw"))
+        if not length and not chunks:
+            return
         stream = self.connection.newStream()
         volume = self.pool.storageVolLookupByName(name)
         try:
