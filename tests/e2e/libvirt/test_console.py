@@ -32,7 +32,7 @@ from pseudo_terminal import PseudoTerminal
 from unit.drivers.libvirt.hosts import created, driver_for
 
 CTRL_C, CTRL_RIGHT_BRACKET = b"\x03", b"\x1d"
-PROMPT = r"talker:~# "
+PROMPT, READY = "talker:~# ", "ready hostname=talker"
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,14 @@ class Talker:
 
         return asyncio.run(act())
 
+    def boot(self) -> None:
+        """Switch the guest on, and wait until its shell waits for orders."""
+        before = self.said().count(READY)
+        self.by_driver(lambda driver: driver.set_power(self.plan.ref, Power.ON))
+        eventually(lambda: self.said().count(READY) > before, self.said, 120)
+        quiet = "touch /run/tiny/quiet; echo qui''et\n"
+        assert "quiet" in self.call("console", "talker", "--linger", "3", input=quiet).stdout
+
     def said(self) -> str:
         """Return what the guest said, read from the file itself."""
         path = self.daemon.directory / f"lib/novacron/{self.plan.ref.uid}-console.log"
@@ -116,8 +124,8 @@ def talker(cluster: ControlPlane, api: Api) -> Iterator[Talker]:
         ref = MachineRef(uid, namespace, "talker", name)
         plan = MachinePlan(ref, Resources(1, 192, 256), "builtin://tiny")
         found = Talker(daemon, cluster, namespace, name, plan)
-        found.by_driver(lambda driver: _running(driver, plan))
-        eventually(lambda: "ready hostname=talker" in found.said(), found.said, 120)
+        found.by_driver(lambda driver: created(driver, plan))
+        found.boot()
         yield found
     api.delete_host(name)
 
@@ -132,19 +140,12 @@ def _declared(api: Api, cluster: ControlPlane, namespace: str, name: str, on: st
     return uid
 
 
-async def _running(driver: Any, plan: MachinePlan) -> None:
-    await created(driver, plan)
-    await driver.set_power(plan.ref, Power.ON)
-
-
 def test_a_person_talks_to_a_guest_and_leaves(talker: Talker) -> None:
-    """What it said before is there at once, every key is the guest's, and Ctrl-] leaves."""
+    """Every key is the guest's, Ctrl-C as well, and Ctrl-] leaves."""
     with talker.terminal("console", "talker") as terminal:
         terminal.until(f"Console of talker on host {talker.host}; Ctrl-] ends.\r\n")
-        terminal.until("ready hostname=talker")
-        assert terminal.raw()
-        terminal.type(b"touch /run/tiny/quiet\n")
         terminal.until(PROMPT)
+        assert terminal.raw()
         terminal.type(b"echo $((6*7))\n")
         terminal.until("\n42\r\n")
         terminal.type(b"sleep 100\n")
@@ -153,21 +154,25 @@ def test_a_person_talks_to_a_guest_and_leaves(talker: Talker) -> None:
         terminal.type(CTRL_C)
         terminal.until(PROMPT)
         assert terminal.process.poll() is None
-        terminal.type(b"echo unfinished" + CTRL_RIGHT_BRACKET + b"never sent\n")
-        assert terminal.ended(10) == 0
-        terminal.until("Left the console of talker.\r\n")
-    assert "never sent" not in talker.said()
-
-
-def test_a_later_visitor_sees_where_the_guest_stands(talker: Talker) -> None:
-    """The last lines, without questions that the terminal would answer into the guest's ear."""
-    with talker.terminal("console", "talker") as terminal:
-        shown = terminal.until("echo unfinished")
-        assert b"\x1b[6n" not in shown.string
-        terminal.type(b"-yes\n")
-        terminal.until("unfinished-yes\r\n")
         terminal.type(CTRL_RIGHT_BRACKET)
         assert terminal.ended(10) == 0
+        terminal.until("Left the console of talker.\r\n")
+
+
+def test_a_visitor_sees_at_once_where_the_guest_stands(talker: Talker) -> None:
+    """Without questions that the terminal would answer into the guest's ear."""
+    with talker.terminal("console", "talker") as terminal:
+        terminal.until(PROMPT)
+        terminal.type(b"echo half" + CTRL_RIGHT_BRACKET + b"never sent\n")
+        assert terminal.ended(10) == 0
+    with talker.terminal("console", "talker") as terminal:
+        shown = terminal.until("echo half")
+        assert b"\x1b[6n" not in shown.string
+        terminal.type(b"-whole\n")
+        terminal.until("\nhalf-whole\r\n")
+        terminal.type(CTRL_RIGHT_BRACKET)
+        assert terminal.ended(10) == 0
+    assert "never sent" not in talker.said()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -219,7 +224,7 @@ def test_input_from_a_pipe_is_carried_and_the_answer_is_plain_text(talker: Talke
     assert done.stderr == ""
     assert "piped" in done.stdout
     assert "\x1b" not in done.stdout
-    assert "ready hostname" not in done.stdout
+    assert READY not in done.stdout
 
 
 def test_input_may_be_a_file_or_nothing_at_all(talker: Talker, tmp_path: Path) -> None:
@@ -238,7 +243,7 @@ def test_what_was_said_is_printed_and_followed(talker: Talker) -> None:
     """Without taking the console from anybody."""
     logged = talker.call("console", "talker", "--log")
     assert logged.returncode == 0
-    assert "ready hostname=talker" in logged.stdout
+    assert READY in logged.stdout
     assert "\x1b" not in logged.stdout
     with talker.terminal("console", "talker", "--log", "-f") as follower:
         follower.until(PROMPT)
@@ -257,7 +262,7 @@ def test_kubectl_runs_it_as_a_plug_in(talker: Talker, kubernetes_binaries: Path)
         [*command, "console", "talker", "--log", "-n", talker.namespace],
         env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "ready hostname=talker" in done.stdout
+    assert READY in done.stdout
 
 
 def test_the_screen_is_told_and_carried(talker: Talker) -> None:
@@ -350,17 +355,20 @@ def test_a_screen_is_for_this_machine_alone(talker: Talker) -> None:
 
 def test_a_guest_that_is_switched_off_ends_it(talker: Talker) -> None:
     """And one that is off has neither console nor screen, but what it said stays."""
-    with talker.terminal("console", "talker") as terminal:
-        terminal.until(PROMPT)
-        ref = talker.plan.ref
-        talker.by_driver(lambda driver: driver.set_power(ref, Power.OFF, force=True))
-        assert terminal.ended(15) == 0
-        terminal.until("The console of talker ended: it was switched off")
-    for command in ("console", "vnc"):
-        assert talker.fails(command, "talker") == (
-            "talker is off; start it with `novacron vm start talker`"
-        )
-    assert "ready hostname=talker" in talker.call("console", "talker", "--log").stdout
+    try:
+        with talker.terminal("console", "talker") as terminal:
+            terminal.until(PROMPT)
+            ref = talker.plan.ref
+            talker.by_driver(lambda driver: driver.set_power(ref, Power.OFF, force=True))
+            assert terminal.ended(15) == 0
+            terminal.until("The console of talker ended: it was switched off")
+        for command in ("console", "vnc"):
+            assert talker.fails(command, "talker") == (
+                "talker is off; start it with `novacron vm start talker`"
+            )
+        assert READY in talker.call("console", "talker", "--log").stdout
+    finally:
+        talker.boot()
 
 
 def test_the_commands_start_within_a_persons_patience(talker: Talker) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,13 +22,13 @@ from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
 from novacron.images import Images
 
 __all__ = [
+    "connections",
     "created",
     "deleted",
     "driver_for",
     "eventually",
     "left_on",
     "machine",
-    "open_sockets",
     "unreachable_within",
     "working_threads",
 ]
@@ -124,12 +126,11 @@ def working_threads() -> int:
     return len([name for name in names if name != "libvirt-events"])
 
 
-def open_sockets() -> int:
-    """Return how many sockets this process has."""
-    sockets = 0
-    for entry in Path("/proc/self/fd").iterdir():
-        try:
-            sockets += os.readlink(entry).startswith("socket:")  # noqa: PTH115
-        except OSError:
-            continue
-    return sockets
+def connections() -> int:
+    """Return how many connections this process has to libvirt daemons."""
+    found = 0
+    for entry in list(Path("/proc/self/fd").iterdir()):
+        with suppress(OSError), socket.socket(fileno=os.dup(int(entry.name))) as ours:
+            # Under the name that the daemon sees.
+            found += ours.getpeername() == "/run/libvirt/libvirt-sock"
+    return found

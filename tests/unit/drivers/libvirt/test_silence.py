@@ -25,13 +25,13 @@ from novacron.core.errors import DriverError
 from novacron.core.machine import Power
 from novacron.drivers.libvirt import LibvirtDriver
 from unit.drivers.libvirt.hosts import (
+    connections,
     created,
     deleted,
     driver_for,
     eventually,
     left_on,
     machine,
-    open_sockets,
     unreachable_within,
     working_threads,
 )
@@ -185,18 +185,18 @@ async def test_trouble_in_the_midst_of_an_upload_costs_only_time(host, driver, t
 async def test_connections_that_come_and_go_leave_neither_threads_nor_sockets(host):
     """An operator lives for months, hosts restart, and Hosts are declared and removed."""
     await until(lambda: working_threads() == 0, 20)
-    before = open_sockets()
+    before = connections()
     driver = driver_for(host)
     await driver.observe(machine().ref)
     for _ in range(3):
-        assert open_sockets() == before + 1
+        await until(lambda: connections() == before + 1, 20)
         host.kill()
         with suppress(DriverError):
             await driver.observe(machine().ref)
         host.start()
         await eventually(lambda: _answers(driver), "the host answers again")
     await driver.close()
-    await until(lambda: open_sockets() == before, 20)
+    await until(lambda: connections() == before, 20)
     await until(lambda: working_threads() == 0, 20)
 
 
@@ -211,13 +211,14 @@ def test_a_process_can_end_while_its_host_hangs(host, farewell):
     finally:
         os.kill(host.pid, signal.SIGCONT)
     assert (done.returncode, done.stdout, done.stderr) == (0, "connected\nfrozen\n", "")
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 20
 
 
 def _pull_plug(host: LibvirtDaemon, uid: str) -> None:
     connection = libvirt.open(host.uri)
-    with suppress(libvirt.libvirtError):  # one that is just being found again says it was off
-        connection.lookupByUUIDString(uid).destroy()
+    domain = connection.lookupByUUIDString(uid)
+    domain.memoryStats()  # waits until the daemon has found the guest again
+    domain.destroy()
     connection.close()
 
 
