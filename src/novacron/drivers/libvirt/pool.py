@@ -29,7 +29,11 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             raise
         pool = _made(connection, host)
     if not pool.isActive():
-        pool.create(libvirt.VIR_STORAGE_POOL_CREATE_WITH_BUILD)
+        try:
+            pool.create(libvirt.VIR_STORAGE_POOL_CREATE_WITH_BUILD)
+        except libvirt.libvirtError:
+            if not pool.isActive():  # another process of ours may have been faster
+                raise
     path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
     if not path:
         raise Rejected(
