@@ -43,7 +43,8 @@ class Guest:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "Guest":
-        """Switch it on."""
+        """Switch it on, also again after it went off."""
+        self.kill()
         self.heard = ""
         log = (self.directory / "qemu.log").open("wb")
         with log:

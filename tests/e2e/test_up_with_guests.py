@@ -1,13 +1,11 @@
-"""Plain `novacron up` boots a real guest, keeps it over every crash, and leaves nothing behind.
-
-The tests run in the order they are written in: a boot takes seconds, so they share a few.
-"""
+"""Plain `novacron up` boots a real guest, keeps it over every crash, and leaves nothing behind."""
 
 import os
 import re
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,17 +23,37 @@ DEADLINE_SECONDS = 120.0
 BOOTS = re.compile(r"novacron-tiny: ready hostname=hello ip=\S+ boot=(\d+)")
 
 
+@dataclass(frozen=True)
+class Welcomed:
+    """A cluster, and what the first `up` said."""
+
+    local: LocalCluster
+    said: str
+
+
 @pytest.fixture(scope="module")
-def real(
+def welcomed(
     tmp_path_factory: pytest.TempPathFactory, kubernetes_binaries: Path
-) -> Iterator[LocalCluster]:
-    """A state directory of this module's own; nothing of it is left in the end."""
+) -> Iterator[Welcomed]:
+    """One boot for all tests of this module; nothing is left in the end."""
     assert kubernetes_binaries
     local = LocalCluster(tmp_path_factory.mktemp("real") / "home", Home.default().cache)
-    yield local
-    local.ok("purge", "--yes")
+    try:
+        yield Welcomed(local, local.ok("up"))
+    finally:
+        purged = local.call("purge", "--yes")
+    assert purged.returncode == 0, purged.stderr
     _nothing_is_left(local)
     assert not local.home.exists()
+
+
+@pytest.fixture
+def real(welcomed: Welcomed) -> LocalCluster:
+    """The cluster, up again if a test took it down."""
+    if welcomed.local.call("status").returncode:
+        welcomed.local.ok("up")
+    _until(lambda: _boots(welcomed.local) != [], "the guest says that it is ready")
+    return welcomed.local
 
 
 def _nothing_is_left(local: LocalCluster) -> None:
@@ -80,10 +98,9 @@ def _until(claim: Callable[[], bool], what: str) -> None:
         time.sleep(0.2)
 
 
-def test_the_first_machine_is_a_real_guest(real):
+def test_the_first_machine_is_a_real_guest(real, welcomed):
     """One command from nothing to a guest with an address."""
-    said = real.ok("up")
-    address = _address(real)
+    said, address = welcomed.said, _address(real)
     assert f"hello   Running   local   {address}" in said
     assert "novacron-tiny: ready hostname=hello" in said.partition("hello's console:")[2]
     assert real.pids().keys() >= {"etcd", "hypervisor", "operator"}
@@ -107,7 +124,7 @@ def test_a_second_up_changes_nothing(real):
 
 def test_a_guest_outlives_hypervisor_and_operator(real):
     """Both are killed with those that watch over them; the guest does not notice."""
-    guest, pids = _guest(real), real.pids()
+    guest, pids, boots = _guest(real), real.pids(), _boots(real)
     assert guest is not None
     for name in ("hypervisor", "operator"):
         os.kill(pids[name], signal.SIGKILL)
@@ -115,26 +132,26 @@ def test_a_guest_outlives_hypervisor_and_operator(real):
     assert guest.alive()
     assert _guest(real) == guest
     assert real.call("status").returncode == 0
-    assert _boots(real) == [1]
+    assert _boots(real) == boots
 
 
 def test_a_guest_that_is_killed_is_started_again(real):
     """By the operator, without anybody typing anything."""
-    guest = _guest(real)
+    guest, boots = _guest(real), _boots(real)
     assert guest is not None
     guest.signal(signal.SIGKILL)
-    _until(lambda: _boots(real) == [1, 2], "the guest boots again")
+    _until(lambda: _boots(real) == [*boots, boots[-1] + 1], "the guest boots again")
 
 
 def test_down_leaves_nothing_and_the_next_up_boots_the_same_disk(real):
     """Stopped is stopped, and the data stays."""
-    address = _address(real)
+    address, boots = _address(real), _boots(real)
     said = real.ok("down")
     assert said.startswith("stopped operator, hypervisor, ")
     _nothing_is_left(real)
     assert real.ok("down") == "nothing was running\n"
     real.ok("up")
-    _until(lambda: _boots(real)[-1] == 3, "the guest boots again")
+    _until(lambda: _boots(real) == [*boots, boots[-1] + 1], "the guest boots again")
     assert _address(real) == address
 
 

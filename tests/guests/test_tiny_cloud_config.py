@@ -1,7 +1,6 @@
 """What the built-in guest does when it is told everything: one machine for all tests here.
 
-The tests run in the order they are written in: one of them restarts the machine, and the last
-switches it off.
+The tests may run in any order: whoever finds the machine switched off switches it on again.
 """
 
 import base64
@@ -71,33 +70,44 @@ runcmd:
 
 
 @pytest.fixture(scope="module")
-def guest(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
+def machine(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     directory = tmp_path_factory.mktemp("tiny")
     seed = directory / "seed.iso"
     seed.write_bytes(nocloud_image(META_DATA, USER_DATA, NETWORK_CONFIG))
     disk = overlay(tiny, directory / "root.qcow2", 300)
-    machine = Guest(
+    guest = Guest(
         directory,
         *virtio_disk(disk, "qcow2"),
         *virtio_disk(seed, read_only=True),
         *("-netdev", "user,id=lan", "-device", f"virtio-net-pci,netdev=lan,mac={MAC}"),
         *("-smp", "1,maxcpus=2"),
+        # A restart inside of QEMU takes seconds longer than a new QEMU; the guest does the same.
+        "-no-reboot",
         *("-device", "pcie-root-port,id=spare,slot=1"),
         memory="192,slots=1,maxmem=512M",
     )
     try:
-        yield machine.start()
+        yield guest.start()
     finally:
-        machine.kill()
+        guest.kill()
 
 
 @pytest.fixture(scope="module")
-def boot(guest: Guest) -> str:
+def boot(machine: Guest) -> str:
     """What the console said until the guest was ready, the ready line included."""
-    found = guest.until(r"[\s\S]*?novacron-tiny: ready .*\n")
-    guest.until("tick 1\n")
-    guest.type("touch /run/tiny/quiet")
+    found = machine.until(r"[\s\S]*?novacron-tiny: ready .*\n")
+    machine.until("tick 1\n")
+    machine.type("touch /run/tiny/quiet")
     return found[0]
+
+
+@pytest.fixture
+def guest(machine: Guest, boot: str) -> Guest:
+    """The machine, running and quiet."""
+    assert boot
+    if machine.gone(0):
+        machine.start().ready()
+    return machine
 
 
 def test_it_says_that_it_is_ready_and_who_it_is(boot):
@@ -117,7 +127,7 @@ def test_a_command_that_fails_is_said(boot):
     assert "novacron-tiny: user-data: runcmd ended with code 3\n" in boot
 
 
-def test_files_are_written_as_told(guest, boot):
+def test_files_are_written_as_told(guest):
     """Quotes, backslashes, dollars and bytes that are no text arrive as they were."""
     text = guest.shell("cat /srv/deep/text").splitlines()
     assert text == ['it\'s "quoted" \\n $HOME', "second line", "appended"]
@@ -127,19 +137,19 @@ def test_files_are_written_as_told(guest, boot):
     assert base64.b64decode(printed) == bytes(range(256))
 
 
-def test_commands_are_run_as_told(guest, boot):
+def test_commands_are_run_as_told(guest):
     """A list is a program with its arguments, and directories last from command to command."""
     assert guest.shell("cat /srv/from-list") == "in /srv: it's one argument"
     assert guest.shell("cat /srv/run").split() == ["1", "2"]
 
 
-def test_keys_are_kept_for_whatever_reads_them(guest, boot):
+def test_keys_are_kept_for_whatever_reads_them(guest):
     """The guest has no secure shell; a program that is put into it may."""
     assert "ada@example" in guest.shell("cat /root/.ssh/authorized_keys")
     assert guest.shell("stat -c %a /root/.ssh") == "700"
 
 
-def test_the_network_is_as_told(guest, boot):
+def test_the_network_is_as_told(guest):
     """The right one of two ethernets is chosen by its MAC, in whatever case it is written."""
     addresses = guest.shell("ip -o addr show dev eth0; cat /sys/class/net/eth0/mtu")
     assert "10.0.2.77/24" in addresses
@@ -152,29 +162,31 @@ def test_the_network_is_as_told(guest, boot):
     assert "0% packet loss" in guest.shell("ping -c 1 -W 5 10.0.2.2")
 
 
-def test_the_root_is_as_large_as_its_disk(guest, boot):
+def test_the_root_is_as_large_as_its_disk(guest):
     """The image has 64 MiB; a machine's disk has what its owner asked for."""
     assert int(guest.shell("df -m / | awk 'END {print $2}'")) > 220
 
 
-def test_it_restarts_with_its_disk_and_does_nothing_twice(guest, boot):
+def test_it_restarts_with_its_disk_and_does_nothing_twice(guest):
     """What is done once for an instance is not done again; bootcmd is done at every boot."""
+    before = int(guest.shell("cat /var/lib/tiny/boots"))
     guest.shell("echo mine >/srv/kept; sync")
     guest.type("reboot")
-    assert guest.ready()["boot"] == "2"
+    assert guest.gone(60), guest.heard
+    assert guest.start().ready()["boot"] == str(before + 1)
     assert guest.shell("cat /srv/kept") == "mine"
-    assert guest.shell("cat /srv/boots").split() == ["boot", "boot"]
+    assert guest.shell("cat /srv/boots").split() == ["boot"] * (before + 1)
     assert guest.shell("cat /srv/run").split() == ["1", "2"]
 
 
-def test_a_disk_that_grows_under_it_is_used_at_once(guest, boot):
+def test_a_disk_that_grows_under_it_is_used_at_once(guest):
     """No restart: the event of the kernel is enough."""
     guest.monitor("block_resize", device="disk-root", size=500 * 2**20)
     guest.until(r"novacron-tiny: root is \d+ MiB\n", 30)
     assert int(guest.shell("df -m / | awk 'END {print $2}'")) > 410
 
 
-def test_processors_and_memory_that_are_plugged_in_are_used(guest, boot):
+def test_processors_and_memory_that_are_plugged_in_are_used(guest):
     """The kernel leaves that to somebody, and here it is the guest."""
     (slot,) = (cpu for cpu in guest.monitor("query-hotpluggable-cpus") if "qom-path" not in cpu)
     guest.monitor("device_add", driver=slot["type"], id="cpu1", **slot["props"])
@@ -186,7 +198,7 @@ def test_processors_and_memory_that_are_plugged_in_are_used(guest, boot):
     guest.eventually(grown, "1")
 
 
-def test_a_nic_that_nothing_is_said_about_stays_down_and_is_named(guest, boot):
+def test_a_nic_that_nothing_is_said_about_stays_down_and_is_named(guest):
     """That is what network-config means; silence would look like a broken network."""
     guest.monitor("netdev_add", type="user", id="late")
     guest.monitor(
@@ -196,7 +208,7 @@ def test_a_nic_that_nothing_is_said_about_stays_down_and_is_named(guest, boot):
     guest.until(r"nothing matches eth1 \(52:54:00:00:00:01\); it stays down\n", 30)
 
 
-def test_the_agent_answers(guest, boot):
+def test_the_agent_answers(guest):
     """It is Debian's own, so what works here works in other guests."""
     assert guest.agent("guest-ping") == {}
     nics = {nic["name"]: nic for nic in guest.agent("guest-network-get-interfaces")}
@@ -211,7 +223,7 @@ def test_the_agent_answers(guest, boot):
     assert base64.b64decode(status["out-data"]) == b"web-1\n"
 
 
-def test_its_file_system_can_be_frozen_and_thawed(guest, boot):
+def test_its_file_system_can_be_frozen_and_thawed(guest):
     """Snapshots that are to be whole need it."""
     assert guest.agent("guest-fsfreeze-freeze") == 1
     assert guest.agent("guest-fsfreeze-status") == "frozen"
@@ -219,8 +231,8 @@ def test_its_file_system_can_be_frozen_and_thawed(guest, boot):
     assert guest.shell("touch /srv/thawed && echo yes") == "yes"
 
 
-def test_the_power_button_ends_it_cleanly(guest, boot):
-    """Within seconds, and with nothing left for the journal to repair."""
+def test_the_power_button_ends_it_cleanly(guest):
+    """Within seconds, and by way of its init."""
     guest.monitor("system_powerdown")
-    assert guest.gone(15), guest.heard
-    guest.until("remounted read-only|The system is going down", 1)
+    assert guest.gone(30), guest.heard
+    guest.until("The system is going down", 1)

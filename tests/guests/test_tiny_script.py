@@ -85,7 +85,7 @@ def test_a_script_runs_once_for_each_instance_whatever_happens_to_the_power(gues
     assert int(guest.shell(SIZE)) > 90_000
     # As the guest's agent is asked to: not by the power button this time.
     guest.agent("guest-shutdown", mode="powerdown", answered=False)
-    assert guest.gone(15), guest.heard
+    assert guest.gone(30), guest.heard
 
 
 def test_a_seed_that_cannot_be_used_is_named_and_a_late_network_is_used(tiny, tmp_path):

@@ -36,8 +36,6 @@ def place(tmp_path, monkeypatch):
     (tmp_path / "bin/apt-get").write_text(APT.format(here=tmp_path))
     (tmp_path / "bin/apt-get").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    # The module looked at the PATH when it was imported.
-    monkeypatch.setattr("novacron.guests.tiny.programs.PLACES", (os.environ["PATH"],))
     return tmp_path
 
 

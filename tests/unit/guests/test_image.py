@@ -18,7 +18,7 @@ def broken_apt(tmp_path, monkeypatch):
     for name in ("apt-get", "dpkg-deb"):
         (tmp_path / "bin" / name).write_text("#!/bin/sh\necho 'E: broken' >&2; exit 100\n")
         (tmp_path / "bin" / name).chmod(0o755)
-    monkeypatch.setattr("novacron.guests.tiny.programs.PLACES", (str(tmp_path / "bin"),))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
 
 
 def test_a_cached_image_is_used_as_it_is(tmp_path, broken_apt):

@@ -1,11 +1,11 @@
 """The scripts of the guest are sound before a guest is started with them."""
 
-import shutil
 import subprocess
 
 import pytest
 
 from novacron.guests.tiny.tree import FILES
+from novacron.workplace.packages import Package, install, lacking
 
 AWK = ".awk"
 SCRIPTS = sorted(
@@ -17,6 +17,7 @@ SCRIPTS = sorted(
 )
 # Sourced files lie elsewhere in the guest; words are split on purpose; busybox has `read -t`; and
 # udhcpc gives its findings in the environment.
+SHELLCHECK = Package.with_program("shellcheck", "shellcheck", "scripts are checked with it")
 ALLOWED = "SC1091,SC2046,SC2154,SC3045"
 
 
@@ -32,9 +33,10 @@ def test_a_script_can_be_parsed(script):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.skipif(not shutil.which("shellcheck"), reason="shellcheck is not installed")
 def test_shellcheck_finds_nothing():
     """It knows pitfalls that a parser does not."""
+    if missing := lacking([SHELLCHECK]):
+        install(missing, print)
     command = ["shellcheck", "--shell=dash", "--severity=warning", f"--exclude={ALLOWED}", *SCRIPTS]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

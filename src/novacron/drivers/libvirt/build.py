@@ -68,10 +68,16 @@ class Builder:
         """Write the machine down, if it is not yet; return what is written."""
         domain = find(self._connection, plan.ref.uid)
         if domain is None or not domain.configured.mark.shape:
-            if self.host.network:
+            if self.host.network and plan.nics:
                 ensure_network(self._connection, self.host.network)
             name = domain.configured.name if domain else self._free_name(plan)
-            return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))
+            try:
+                return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))
+            except libvirt.libvirtError:
+                # Another process of ours may have written it down at the same moment.
+                domain = find(self._connection, plan.ref.uid)
+                if domain is None:
+                    raise
         return domain.configured
 
     def has_root(self, uid: str) -> bool:

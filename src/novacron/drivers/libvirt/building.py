@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from novacron.core.errors import Busy, DriverError, Rejected
+from novacron.core.errors import Busy, DriverError, Rejected, Unreachable
 from novacron.core.machine import MachinePlan
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.look import find
@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 MUCH_LATER = timedelta(minutes=5)
 NOT_AT_ALL = timedelta(0)
+# What was begun stays: it can go on, and perhaps another process of ours is at work on it too.
+PASSING = frozenset(kind.reason for kind in (Busy, DriverError, Unreachable))
 
 Work = Callable[[Callable[[Builder], Any]], Awaitable[Any]]
 
@@ -121,7 +123,8 @@ class Building:
                 await self.work(lambda builder: builder.complete(site.plan, image))
         except DriverError as error:
             self._failures[uid] = _Failure.of(site.plan, error)
-            await self._clear(uid)
+            if error.reason not in PASSING:
+                await self._clear(uid)
         except _Stopped:
             pass
         finally:

@@ -9,7 +9,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TypeVar
 
 import libvirt
@@ -103,7 +102,8 @@ class Connection:
                     link.listen(lambda uuid: _tell(loop, lambda: self._news(uuid)))
                 return work(link.connection)
             finally:
-                _tell(loop, lambda: self._take_back(link, places))
+                if not _tell(loop, lambda: self._take_back(link, places)):
+                    link.close()  # nobody is left to take it back
 
         with core_errors(self._host.name):
             return await in_thread(occupying, f"libvirt-{self._host.name}")
@@ -182,9 +182,13 @@ def _close(link: Link) -> None:
     threading.Thread(target=link.close, name="libvirt-close", daemon=True).start()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
-    with suppress(RuntimeError):  # the loop has ended, and with it whoever wanted to know
+def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> bool:
+    """Have something done on the loop; say whether there is one any more."""
+    try:
         loop.call_soon_threadsafe(what)
+    except RuntimeError:
+        return False  # it has ended, and with it whoever wanted to know
+    return True
 
 
 def _seen(task: "asyncio.Task[None]") -> None:

@@ -8,6 +8,7 @@ import hashlib
 import re
 import uuid
 from dataclasses import dataclass
+from functools import lru_cache
 from xml.etree import ElementTree as ET
 
 from novacron.core.machine import MachinePlan, MachineRef, Nic, Resources
@@ -201,6 +202,7 @@ class Defined:
         return Resources(self.vcpus, self.memory_mib, self.mark.disk_mib)
 
     @classmethod
+    @lru_cache(maxsize=1024)  # looked at again and again, and nearly always the same
     def read(cls, xml: str) -> "Defined | None":
         """Return what the XML of a domain says, or None when it is not ours."""
         domain = ET.fromstring(xml)  # noqa: S314 - libvirt's own

@@ -84,7 +84,10 @@ class LibvirtDriver:
             domain = find(builder.pool.connection, ref.uid)
             if domain is None:
                 return None
-            return observed(domain, builder.pool, builder.pool.names(), known)
+            # Asked for by name: the list of all grows with the host's machines.
+            needed = (root_volume(ref.uid), domain.configured.seed)
+            there = frozenset(name for name in needed if builder.pool.find(name))
+            return observed(domain, builder.pool, there, known)
 
         seen = await self._work(look)
         if seen is not None:
@@ -124,7 +127,8 @@ class LibvirtDriver:
         def begin(builder: Builder) -> bool:
             builder.require_room(plan)
             defined = builder.define(plan)
-            return {root_volume(plan.ref.uid), defined.seed} <= builder.pool.names()
+            needed = (root_volume(plan.ref.uid), defined.seed)
+            return all(builder.pool.find(name) for name in needed)
 
         if not await self._work(begin):
             self._building.start(plan)

@@ -9,16 +9,17 @@ that has ended.
 import logging
 import os
 import socket
+import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import libvirt
 
-__all__ = ["Link", "hang_up"]
+__all__ = ["Link", "hang_up", "own_sockets"]
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class Link:
             raise
         return link
 
-    def listen(self, tell: Callable[[str], None]) -> None:
+    def listen(self, tell: Callable[[str], object]) -> None:
         """Have ``tell`` get the UUID of every domain that changes, in a thread of libvirt's."""
 
         def heard(_: object, domain: libvirt.virDomain, *__: object) -> None:
@@ -94,10 +95,24 @@ def hang_up(address: tuple[str, int]) -> None:
     connection by this makes a new one.
     """
     peers = {each[4] for each in socket.getaddrinfo(*address, type=socket.SOCK_STREAM)}
-    for entry in list(Path("/proc/self/fd").iterdir()):
-        with suppress(OSError), socket.socket(fileno=os.dup(int(entry.name))) as ours:
+    for ours in own_sockets():
+        with suppress(OSError):
             if ours.getpeername() in peers:
                 ours.shutdown(socket.SHUT_RDWR)
+
+
+def own_sockets() -> Iterator[socket.socket]:
+    """Return every socket of this process, as a copy that is closed when the next is asked for."""
+    for entry in list(Path("/proc/self/fd").iterdir()):
+        try:
+            copy = os.dup(int(entry.name))
+        except OSError:
+            continue  # it was closed meanwhile
+        if not stat.S_ISSOCK(os.fstat(copy).st_mode):
+            os.close(copy)
+            continue
+        with socket.socket(fileno=copy) as ours:
+            yield ours
 
 
 def _no_answer(_: object, __: object) -> int:

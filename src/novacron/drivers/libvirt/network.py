@@ -52,6 +52,8 @@ def _made(connection: libvirt.virConnect, name: str) -> libvirt.virNetwork:
         try:
             network.create()
         except libvirt.libvirtError:
+            if network.isActive():
+                return network  # another process of ours was faster
             # Its addresses may be in use; they are part of the definition.
             network.undefine()
             continue
@@ -69,6 +71,8 @@ def _moved(
     try:
         network.create()
     except libvirt.libvirtError:
+        if network.isActive():
+            return network
         network.undefine()
         return _made(connection, name)
     return network

@@ -29,7 +29,11 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             raise
         pool = _made(connection, host)
     if not pool.isActive():
-        pool.create(libvirt.VIR_STORAGE_POOL_CREATE_WITH_BUILD)
+        try:
+            pool.create(libvirt.VIR_STORAGE_POOL_CREATE_WITH_BUILD)
+        except libvirt.libvirtError:
+            if not pool.isActive():  # another process of ours may have been faster
+                raise
     path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
     if not path:
         raise Rejected(
@@ -108,6 +112,8 @@ class Pool:
         Two that fill one volume with the same bytes at once do each other no harm.
         """
         self._create(_volume(name, length, "raw"))
+        if not length and not chunks:
+            return
         stream = self.connection.newStream()
         volume = self.pool.storageVolLookupByName(name)
         try:

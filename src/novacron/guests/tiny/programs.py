@@ -10,7 +10,7 @@ from novacron.guests.errors import ImageFailed
 __all__ = ["run"]
 
 # Debian keeps mke2fs where only root's PATH leads.
-PLACES = (os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin")
+SYSTEM_PROGRAMS = ("/usr/sbin", "/sbin")
 
 
 def run(
@@ -21,7 +21,8 @@ def run(
     text: str | None = None,
 ) -> str:
     """Run a program and return what it printed; ``first`` is looked in before the PATH."""
-    path = os.pathsep.join((str(first), *PLACES) if first else PLACES)
+    usual = (os.environ.get("PATH", os.defpath), *SYSTEM_PROGRAMS)
+    path = os.pathsep.join((str(first), *usual) if first else usual)
     try:
         done = subprocess.run(
             arguments,

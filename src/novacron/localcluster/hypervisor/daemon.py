@@ -15,7 +15,7 @@ from novacron.localcluster.hypervisor.network_namespace import NetworkNamespace
 from novacron.localcluster.hypervisor.places import Places
 from novacron.localcluster.hypervisor.remains import end_processes, processes_of, remove_bridges
 from novacron.localcluster.hypervisor.rights import missing_right
-from novacron.localcluster.hypervisor.virsh import Virsh
+from novacron.localcluster.hypervisor.virsh import VIRSH, Virsh
 from novacron.localcluster.identity import Identity, boot
 from novacron.localcluster.processes import Processes, Program
 from novacron.workplace.files import private_directory, write_private
@@ -68,7 +68,7 @@ class Hypervisor:
 
     def start(self) -> bool:
         """Start it or bring it up to date, wait until it is ready; say whether it was started."""
-        self._require_rights()
+        self._require()
         private_directory(self.directory)
         self._forget_last_boot()
         self._places.make()
@@ -119,7 +119,9 @@ class Hypervisor:
         record = self.directory / "namespace"
         return NetworkNamespace(self.namespace, record) if self.namespace else None
 
-    def _require_rights(self) -> None:
+    def _require(self) -> None:
+        for name in (DAEMON, VIRSH):
+            program(name)
         right = missing_right() if self.privileged else None
         if right:
             raise LocalClusterError(

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 
-from novacron.localcluster.hypervisor.launch import program
-from novacron.workplace.programs import SEARCH
+from novacron.workplace.programs import SEARCH, find_program
 
-__all__ = ["Virsh"]
+__all__ = ["VIRSH", "Virsh"]
+
+VIRSH = "virsh"
 
 CALL_SECONDS = 30
 # A guest that is still booting hears nothing, so it is asked again.
@@ -54,10 +55,13 @@ class Virsh:
         return done.stdout.split() if done else []
 
     def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str] | None":
-        """Run one command; None stands for a daemon that hangs."""
+        """Run one command; None stands for a daemon that hangs, or no virsh to ask it with."""
+        virsh = find_program(VIRSH)
+        if virsh is None:
+            return None
         try:
             return subprocess.run(
-                [program("virsh"), "--quiet", "--connect", self.uri, *arguments],
+                [virsh, "--quiet", "--connect", self.uri, *arguments],
                 # Otherwise a user's daemon that is not there is started, another than is meant.
                 env={**os.environ, "PATH": SEARCH, "LC_ALL": "C", "LIBVIRT_AUTOSTART": "0"},
                 stdin=subprocess.DEVNULL,

@@ -1,13 +1,10 @@
 """Machines on a real host, as small as they can be, and what may not be left of them."""
 
 import asyncio
-import os
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from uuid import uuid4
 
 import libvirt
@@ -19,6 +16,7 @@ from novacron.core.driver import Accepted
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Resources
 from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
+from novacron.drivers.libvirt.link import own_sockets
 from novacron.images import Images
 
 __all__ = [
@@ -129,8 +127,8 @@ def working_threads() -> int:
 def connections() -> int:
     """Return how many connections this process has to libvirt daemons."""
     found = 0
-    for entry in list(Path("/proc/self/fd").iterdir()):
-        with suppress(OSError), socket.socket(fileno=os.dup(int(entry.name))) as ours:
+    for ours in own_sockets():
+        with suppress(OSError):
             # Under the name that the daemon sees.
             found += ours.getpeername() == "/run/libvirt/libvirt-sock"
     return found

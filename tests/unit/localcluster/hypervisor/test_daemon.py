@@ -179,6 +179,16 @@ def _uuid(hypervisor: Hypervisor) -> str:
     return capabilities.partition("<uuid>")[2].partition("</uuid>")[0]
 
 
+def test_what_qemu_can_do_is_asked_once(start):
+    """Where guests may not use KVM but root may, libvirt would ask again at every call."""
+    hypervisor = start()
+    answers = [*(hypervisor.directory / "cache/libvirt/qemu/capabilities").glob("*.xml")]
+    before = [path.stat().st_mtime_ns for path in answers]
+    assert before
+    assert hypervisor.ready()
+    assert [path.stat().st_mtime_ns for path in answers] == before
+
+
 @pytest.mark.skipif(not ROOT, reason="only root's daemon may run guests as somebody else")
 def test_guests_do_not_run_as_root(start):
     """Whoever breaks out of a guest should find nothing."""
