@@ -4,46 +4,35 @@ What it knows of machines is in libvirt: a process killed at any instruction lea
 by which the next one finds the work and goes on. In memory is only what is under way right now.
 """
 
-import socket
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
-from typing import TypeVar
 
 import libvirt
 
-from novacron.core.driver import Accepted, Capability, ConsoleStream, Display, Said
+from novacron.core.driver import Accepted, Capability
 from novacron.core.errors import Busy, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
-from novacron.drivers.libvirt import console
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.building import Building
-from novacron.drivers.libvirt.connection import Connection
+from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
-from novacron.drivers.libvirt.facts import Machinery, facts_of
+from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
-from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
-from novacron.drivers.libvirt.pool import open_pool, reopened
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
+from novacron.drivers.libvirt.work import no_credentials, present
 from novacron.images import Images
 
 __all__ = ["LibvirtDriver"]
-
-T = TypeVar("T")
 
 CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE})
 SOON = timedelta(milliseconds=200)
 
 
-async def no_credentials() -> Mapping[str, bytes]:
-    """Return nothing: a local socket needs none."""
-    return {}
-
-
-class LibvirtDriver:
+class LibvirtDriver(LibvirtConsoles):
     """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``Console``.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
@@ -56,10 +45,7 @@ class LibvirtDriver:
         images: Images,
         credentials: Credentials = no_credentials,
     ) -> None:
-        self._host = host
-        self._connection = Connection(host, credentials, self._changed)
-        self._machinery: Machinery | None = None
-        self._pool_path: str | None = None
+        super().__init__(host, credentials)
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
@@ -139,7 +125,7 @@ class LibvirtDriver:
         self._require_idle(plan.ref.uid)
 
         def change(builder: Builder) -> None:
-            builder.change(plan, _present(builder, plan.ref))
+            builder.change(plan, present(builder, plan.ref))
 
         await self._work(change)
         return Accepted()
@@ -148,11 +134,11 @@ class LibvirtDriver:
         """Start or stop the machine; a forced stop asks the guest nothing."""
         if want is Power.ON:
             self._require_idle(ref.uid)
-            await self._work(lambda builder: builder.start(_present(builder, ref)))
+            await self._work(lambda builder: builder.start(present(builder, ref)))
         elif force:
-            await self._work(lambda builder: _pull_plug(_present(builder, ref)))
+            await self._work(lambda builder: _pull_plug(present(builder, ref)))
             self._stopping.forget(ref.uid)
-        elif await self._work(lambda builder: _present(builder, ref).power is Power.ON):
+        elif await self._work(lambda builder: present(builder, ref).power is Power.ON):
             self._require_built(ref.uid)
             self._stopping.begin(ref.uid)
         return Accepted(SOON)
@@ -171,33 +157,10 @@ class LibvirtDriver:
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the host behind this connection."""
         host = self._host
-        self._machinery = self._pool_path = None  # read anew: both may have changed
+        self._forget_premises()  # they may have changed
         yield await self._work(
             lambda builder: facts_of(builder.pool.connection, host, builder.machinery)
         )
-
-    async def console(self, ref: MachineRef) -> ConsoleStream:
-        """Open the console of a running machine."""
-
-        def open_console(link: Link) -> ConsoleStream:
-            domain = _present(self._builder(link.connection), ref)
-            return console.opened(domain, link, self._host.name)
-
-        return await self._connection.run_apart(open_console)
-
-    async def console_log(self, ref: MachineRef, since: int = 0) -> Said:
-        """Return what the machine said on its console so far, or the latter part of it."""
-        return await self._work(lambda builder: console.log(builder.pool, ref.uid, since))
-
-    async def display(self, ref: MachineRef) -> Display:
-        """Tell where the machine's screen is."""
-        host = self._host
-        return await self._work(lambda builder: console.display(_present(builder, ref), host))
-
-    async def open_display(self, ref: MachineRef) -> socket.socket:
-        """Connect to the machine's screen."""
-        host = self._host
-        return await self._work(lambda builder: console.screen(_present(builder, ref), host))
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""
@@ -217,28 +180,6 @@ class LibvirtDriver:
         if self._building.has(uid):
             raise Busy("it is still being made")
 
-    async def _work(self, work: Callable[[Builder], T]) -> T:
-        return await self._connection.run(lambda connection: self._run(connection, work))
-
-    async def _work_long(self, work: Callable[[Builder], T]) -> T:
-        return await self._connection.run_long(lambda connection: self._run(connection, work))
-
-    def _run(self, connection: libvirt.virConnect, work: Callable[[Builder], T]) -> T:
-        try:
-            return work(self._builder(connection))
-        except BaseException:
-            # Perhaps because the host is not any more what it was when it was read.
-            self._machinery = self._pool_path = None
-            raise
-
-    def _builder(self, connection: libvirt.virConnect) -> Builder:
-        machinery, path = self._machinery, self._pool_path
-        if machinery is None:
-            machinery = self._machinery = Machinery(connection)
-        pool = reopened(connection, self._host, path) if path else open_pool(connection, self._host)
-        self._pool_path = pool.path
-        return Builder(self._host, machinery, pool)
-
     async def _ask_to_stop(self, uid: str) -> bool:
         """Ask a guest to shut down; say whether it is off by now."""
 
@@ -252,7 +193,7 @@ class LibvirtDriver:
 
         return await self._work(ask)
 
-    def _changed(self, uuid: str) -> None:
+    def _heard(self, uuid: str) -> None:
         if (uid := self._uids.get(uuid)) is not None:
             self._changed_uid(uid)
 
@@ -260,13 +201,6 @@ class LibvirtDriver:
         self._stopping.look(uid)
         if self._tell is not None:
             self._tell(uid)
-
-
-def _present(builder: Builder, ref: MachineRef) -> Domain:
-    domain = find(builder.pool.connection, ref.uid)
-    if domain is None:
-        raise Busy(f"{ref.name} is not on host {builder.host.name} any more")
-    return domain
 
 
 def _pull_plug(domain: Domain) -> None:

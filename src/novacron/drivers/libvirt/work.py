@@ -1,0 +1,75 @@
+"""Blocking work on the machines of one libvirt host, with what is known of the host kept at hand.
+
+Each thing that a host can do with its machines is a class of its own on top of this one, in a file
+of its own; the driver is all of them together.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import libvirt
+
+from novacron.core.errors import Busy
+from novacron.core.machine import MachineRef
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.connection import Connection
+from novacron.drivers.libvirt.facts import Machinery
+from novacron.drivers.libvirt.host import Credentials, LibvirtHost
+from novacron.drivers.libvirt.look import Domain, find
+from novacron.drivers.libvirt.pool import open_pool, reopened
+
+__all__ = ["HostWork", "no_credentials", "present"]
+
+T = TypeVar("T")
+
+
+async def no_credentials() -> Mapping[str, bytes]:
+    """Return nothing: a local socket needs none."""
+    return {}
+
+
+class HostWork:
+    """Runs blocking work on one host, in a thread and with a connection that stands."""
+
+    def __init__(self, host: LibvirtHost, credentials: Credentials = no_credentials) -> None:
+        self._host = host
+        self._connection = Connection(host, credentials, self._heard)
+        self._machinery: Machinery | None = None
+        self._pool_path: str | None = None
+
+    def _heard(self, uuid: str) -> None:
+        """Take note that a domain changed; called on the event loop."""
+
+    async def _work(self, work: Callable[[Builder], T]) -> T:
+        return await self._connection.run(lambda connection: self._run(connection, work))
+
+    async def _work_long(self, work: Callable[[Builder], T]) -> T:
+        return await self._connection.run_long(lambda connection: self._run(connection, work))
+
+    def _run(self, connection: libvirt.virConnect, work: Callable[[Builder], T]) -> T:
+        try:
+            return work(self._builder(connection))
+        except BaseException:
+            # Perhaps because the host is not any more what it was when it was read.
+            self._forget_premises()
+            raise
+
+    def _forget_premises(self) -> None:
+        """Have the host's machinery and pool read anew by the next work."""
+        self._machinery = self._pool_path = None
+
+    def _builder(self, connection: libvirt.virConnect) -> Builder:
+        machinery, path = self._machinery, self._pool_path
+        if machinery is None:
+            machinery = self._machinery = Machinery(connection)
+        pool = reopened(connection, self._host, path) if path else open_pool(connection, self._host)
+        self._pool_path = pool.path
+        return Builder(self._host, machinery, pool)
+
+
+def present(builder: Builder, ref: MachineRef) -> Domain:
+    """Return the domain of a machine that must be there."""
+    domain = find(builder.pool.connection, ref.uid)
+    if domain is None:
+        raise Busy(f"{ref.name} is not on host {builder.host.name} any more")
+    return domain
