@@ -21,6 +21,7 @@ from novacron.families.novacron.shared_types import Amount, Amounts, Condition, 
 __all__ = [
     "Host",
     "HostCpu",
+    "HostDevice",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
@@ -245,6 +246,21 @@ class HostStorage(Model):
     """How much it holds."""
 
 
+class HostDevice(Model):
+    """A piece of hardware that can be handed to a machine."""
+
+    address: str
+    """Where the host has it: its PCI address, or the UUID of a mediated device."""
+    type: str
+    """What it is: gpu, nic, nvme, storage, accelerator, mdev or other."""
+    vendor: str
+    """Who makes it, as a machine asks for it."""
+    model: str
+    """Which one, as a machine asks for it."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
 class HostNode(Model):
     """How the host's node is marked."""
 
@@ -277,7 +293,7 @@ class HostStatus(Model):
     """The kinds of machine it can run."""
     storage: Annotated[list[HostStorage], ListMap("name")] = []
     """Where it keeps disks."""
-    devices: Annotated[list[str], Atomic()] = []
+    devices: Annotated[list[HostDevice], ListMap("address")] = []
     """Hardware it can hand to machines."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
