@@ -6,5 +6,6 @@ not know.
 """
 
 from novacron.localcluster.hypervisor.daemon import Hypervisor
+from novacron.localcluster.hypervisor.fleet import Fleet
 
-__all__ = ["Hypervisor"]
+__all__ = ["Fleet", "Hypervisor"]
