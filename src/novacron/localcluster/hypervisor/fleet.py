@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
-from novacron.localcluster.hypervisor.daemon import GUEST_GRACE, USER_MODE, Hypervisor
+from novacron.localcluster.hypervisor.daemon import GUEST_GRACE, Hypervisor
 from novacron.localcluster.hypervisor.membership import Membership
 from novacron.localcluster.hypervisor.places import SEEN_SHARED
 from novacron.localcluster.hypervisor.segment import GUEST_BRIDGE, Segment
@@ -21,7 +21,7 @@ from novacron.localcluster.hypervisor.virsh import Virsh
 from novacron.localcluster.pki import Authority, KeyPair
 from novacron.workplace.files import private_directory
 
-__all__ = ["MOST_OF_A_USER", "SHARED_POOL", "Fleet"]
+__all__ = ["SHARED_POOL", "Fleet", "require_room"]
 
 MOST_OF_A_USER = 2
 SHARED_POOL = "shared"
@@ -29,6 +29,16 @@ LOOPBACK = "127.0.0.1"
 # Below those that the kernel gives out by itself; each fleet of a user begins elsewhere.
 FIRST_PORT, PORTS, RANGES = 20000, 50, 200
 TLS_PORT = 16514
+
+
+def require_room(count: int, *, privileged: bool | None = None) -> None:
+    """Raise unless there can be so many hosts; without a word, for whoever asks."""
+    privileged = os.geteuid() == 0 if privileged is None else privileged
+    if not privileged and count > MOST_OF_A_USER:
+        raise LocalClusterError(
+            f"without root there can be {MOST_OF_A_USER} hosts and not {count}, because they need "
+            f"networks of their own; run this as root, or ask for {MOST_OF_A_USER}"
+        )
 
 
 @dataclass(frozen=True)
@@ -66,11 +76,7 @@ class Fleet:
 
     def start(self) -> bool:
         """Bring up what is missing; say whether anything was."""
-        if not self.privileged and self.count > MOST_OF_A_USER:
-            raise LocalClusterError(
-                f"an ordinary user has room for {MOST_OF_A_USER} hosts; "
-                f"run as root for {self.count}, or ask for {MOST_OF_A_USER}"
-            )
+        require_room(self.count, privileged=self.privileged)
         private_directory(self.directory)
         (self.directory / "shared").mkdir(exist_ok=True)
         # What guests write there is another user's.
@@ -111,13 +117,15 @@ class Fleet:
         return SEEN_SHARED if self.privileged else self.directory / "shared"
 
     def _host(self, number: int) -> Hypervisor:
-        directory = self.first if number == 1 and self.first else self.directory / str(number)
         return Hypervisor(
-            directory,
+            self._place(number),
             namespace=f"nova-{self._mark}-{number}" if self.privileged else None,
             privileged=self.privileged,
             membership=self._membership(number),
         )
+
+    def _place(self, number: int) -> Path:
+        return self.first if number == 1 and self.first else self.directory / str(number)
 
     def _membership(self, number: int) -> Membership:
         return Membership(
@@ -125,7 +133,8 @@ class Fleet:
             address=self.segment.address(number) if self.privileged else LOOPBACK,
             ports=self._ports(number),
             shared=self.directory / "shared",
-            network=f"nova-{self._mark}" if self.privileged else USER_MODE,
+            # As the first one calls it when it is alone, so that its guests find it again.
+            network=Hypervisor(self._place(1), privileged=self.privileged).network,
             authority=self.authority,
         )
 

@@ -94,10 +94,7 @@ class Segment:
 
     @property
     def _subnet(self) -> Subnet:
-        subnet = recorded(self.directory)
-        if subnet is None:
-            raise LocalClusterError(f"there is no network in {self.directory} yet")
-        return subnet
+        return recorded(self.directory) or choose(self.directory)
 
     def _cable(self, number: int) -> str:
         # A link's name has 15 characters at most.
