@@ -133,6 +133,7 @@ class HostReport:
     machines: int | None
     seen_at: datetime | None = None
     node_marks: NodeMarks | None = None
+    capabilities: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
