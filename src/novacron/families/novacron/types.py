@@ -254,6 +254,7 @@ class VirtualMachineStatus(Model):
 
 
 _RESOURCES = ".spec.template.spec.resources"
+_DEVICES = "spec.template.spec.devices"
 
 
 @kind(
@@ -285,8 +286,8 @@ class VirtualMachine(CustomResource):
         ),
         Rule(
             "!has(oldSelf.status) || !has(oldSelf.status.nodeName)"
-            " || self.spec.template.spec.?devices.orValue([])"
-            " == oldSelf.spec.template.spec.?devices.orValue([])",
+            f" || (has(self.{_DEVICES}) ? has(oldSelf.{_DEVICES})"
+            f" && self.{_DEVICES} == oldSelf.{_DEVICES} : !has(oldSelf.{_DEVICES}))",
             "devices cannot change once the machine has a host: delete it and create a new one",
             field_path=".spec.template.spec.devices",
         ),
