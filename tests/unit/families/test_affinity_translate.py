@@ -130,7 +130,7 @@ def test_a_field_that_no_host_has_is_refused_in_words() -> None:
     """The API takes any key there."""
     bad = {"key": "spec.driver", "operator": "Exists"}
     terms = {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [bad]}]}}
-    with pytest.raises(Rejected, match="matchFields knows only metadata.name, not spec.driver"):
+    with pytest.raises(Rejected, match=r"matchFields knows only metadata\.name, not spec\.driver"):
         translated(affinity={"nodeAffinity": terms})
 
 

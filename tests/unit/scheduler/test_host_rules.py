@@ -115,7 +115,7 @@ def test_every_repelling_taint_must_be_tolerated(effect: str) -> None:
 
 
 def test_a_host_that_asks_machines_to_stay_away_is_the_last_choice() -> None:
-    """PreferNoSchedule is a wish: emptier or not, the other host is taken; tolerated, it is none."""
+    """Emptier or not, the other one is taken, unless the machine does not mind."""
     hosts = table(host("a", taints=(Taint("old", "PreferNoSchedule"),)), host("b"))
     for uid in range(4):
         hosts.take(f"x{uid}", "b", machine().wanted)
