@@ -11,6 +11,7 @@ from novacron.crd import (
     Column,
     CustomResource,
     ListMap,
+    ListSet,
     Model,
     PositiveQuantity,
     Rule,
@@ -36,6 +37,7 @@ __all__ = [
     "SecretName",
     "SimulatedCapacity",
     "SimulatedDelays",
+    "SimulatedDevice",
     "SimulatedFault",
     "SimulatedUsage",
     "Simulation",
@@ -128,6 +130,21 @@ class SimulatedUsage(Model):
     """Share of its disk."""
 
 
+class SimulatedDevice(Model):
+    """A piece of hardware that the simulated host has."""
+
+    address: Annotated[str, Field(min_length=1, max_length=63)]
+    """Where the host has it."""
+    type: Annotated[str, Field(min_length=1, max_length=63)]
+    """What it is, such as gpu."""
+    vendor: Annotated[str, Field(max_length=63)] | None = None
+    """Who makes it."""
+    model: Annotated[str, Field(max_length=63)] | None = None
+    """Which one."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
 class Simulation(Model):
     """A host that exists only in memory."""
 
@@ -139,6 +156,8 @@ class Simulation(Model):
     """What goes wrong."""
     usage: SimulatedUsage = SimulatedUsage()
     """How much its guests use."""
+    devices: Annotated[list[SimulatedDevice], ListMap("address"), Field(max_length=64)] = []
+    """Hardware it can hand to machines."""
 
 
 class Libvirt(Model):
@@ -251,6 +270,8 @@ class HostStatus(Model):
     """What may be promised to machines: the capacity times overcommit."""
     machines: Annotated[int, Field(ge=0)] | None = None
     """How many machines it has."""
+    capabilities: Annotated[list[str], ListSet()] = []
+    """What its driver can do beyond making, starting, stopping and removing machines."""
     driver_version: str | None = None
     """What the hypervisor says it is."""
     versions: dict[str, str] = {}
