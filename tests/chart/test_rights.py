@@ -62,6 +62,7 @@ def test_machines_are_out_of_reach_in_namespaces_that_are_not_watched(render: Re
         "hosts",
         "hosts/status",
         "nodes",
+        "namespaces",
         "mutatingwebhookconfigurations",
         "validatingwebhookconfigurations",
     }

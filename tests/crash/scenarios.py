@@ -55,16 +55,25 @@ class Scenario:
     running_before: bool = True
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
+    with_device: bool = False
 
 
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
 SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
+GPUS = {
+    "devices": [
+        {"address": f"0000:3b:00.{n}", "type": "gpu", "vendor": "nvidia", "model": f"model-{n}"}
+        for n in range(64)
+    ]
+}
 
 SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create slowly", running, exists_before=False, simulation=SLOWLY),
+    Scenario("create with device", running, exists_before=False, simulation=GPUS, with_device=True),
+    Scenario("delete with device", gone, patch=None, simulation=GPUS, with_device=True),
     Scenario("resize", running, patch=RESOURCES),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),

@@ -219,9 +219,12 @@ def comparable(obj: Object | None) -> Object | None:
         entry.pop("used", None)
     for entry in status["conditions"]:
         del entry["lastProbeTime"], entry["lastTransitionTime"]
+        if entry["type"] == "Placed":
+            del entry["message"]  # it tells what else was on the host at that moment
     status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
     return {
         "finalizers": obj["metadata"].get("finalizers"),
         "addresses": len(addresses),
+        "devices": len(status.pop("devices", [])),
         "status": status,
     }
