@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from novacron.core.conditions import Condition
+from novacron.core.snapshot import NO_WISHES, SnapshotWishes
 
 __all__ = [
     "Holding",
@@ -136,7 +137,8 @@ class Observed:
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
-    somebody else changed about it, and ``ended`` why it is off if it was on.
+    somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
+    those that bind it to its host.
     """
 
     uid: str
@@ -154,6 +156,7 @@ class Observed:
     recipe: str | None = None
     drifted: str | None = None
     ended: str | None = None
+    snapshots: int = 0
 
     @property
     def configured(self) -> Resources:
@@ -209,6 +212,7 @@ class Machine:
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
+    snapshots: SnapshotWishes = NO_WISHES
 
     @property
     def ref(self) -> MachineRef:

@@ -5,6 +5,7 @@ by which the next one finds the work and goes on. In memory is only what is unde
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import libvirt
@@ -20,6 +21,7 @@ from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
+from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
@@ -28,12 +30,12 @@ from novacron.images import Images
 
 __all__ = ["LibvirtDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE})
+CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.SNAPSHOTS})
 SOON = timedelta(milliseconds=200)
 
 
-class LibvirtDriver(LibvirtConsoles):
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``Console``.
+class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Console`` and ``Snapshots``.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
     after the caller saw it, so the caller has to look again.
@@ -55,7 +57,7 @@ class LibvirtDriver(LibvirtConsoles):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call and have consoles."""
+        """Machines are listed in one call, have consoles, and snapshots are taken of them."""
         return CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
@@ -97,7 +99,7 @@ class LibvirtDriver(LibvirtConsoles):
                 if (uuid := domain_uuid(each.uid)) in measured
             }
             names = pool.names()
-            fresh = Known(known.building, known.stopping, usage)
+            fresh = replace(known, usage=usage)
             return [observed(each, pool, names, fresh) for each in ours], usage
 
         found, self._usage = await self._work(look)
@@ -148,10 +150,12 @@ class LibvirtDriver(LibvirtConsoles):
         self._stopping.forget(ref.uid)
         if self._building.stop(ref.uid):
             raise Busy(f"{ref.name} is still being made; what there is of it goes then", SOON)
+        self._errands.require_idle(ref.uid)
         await self._work(
             lambda builder: builder.remove(ref.uid, find(builder.pool.connection, ref.uid))
         )
         self._building.forget(ref.uid)
+        self._errands.forget(ref.uid)
         return Accepted()
 
     async def hosts(self) -> AsyncIterator[HostFacts]:
@@ -166,12 +170,18 @@ class LibvirtDriver(LibvirtConsoles):
         """Let go of the connection; what is under way is found and finished by the next one."""
         self._stopping.close()
         self._building.close()
+        await self._errands.close()
         await self._connection.close()
 
     def _known(self) -> Known:
-        return Known(self._building.uids, self._stopping.uids, self._usage)
+        restoring = self._errands.those(RESTORE)
+        return Known(self._building.uids, self._stopping.uids, self._usage, restoring)
 
     def _require_idle(self, uid: str) -> None:
+        self._require_still(uid)
+        self._errands.require_idle(uid)
+
+    def _require_still(self, uid: str) -> None:
         self._require_built(uid)
         if uid in self._stopping.uids:
             raise Busy("it is being stopped")
