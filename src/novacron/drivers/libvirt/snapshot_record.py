@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from novacron.core.snapshot import Snapshot
+from novacron.drivers.libvirt.errors import code_of
 
 __all__ = ["MARKER", "Note", "Record", "find", "records", "seeds", "write", "written_anew"]
 
@@ -124,7 +125,13 @@ def _element(name: str, note: Note) -> ET.Element:
 
 
 def _read(handle: libvirt.virDomainSnapshot) -> Record | None:
-    element = ET.fromstring(_xml(handle))  # noqa: S314 - libvirt's own
+    try:
+        text = _xml(handle)
+    except libvirt.libvirtError as error:
+        if code_of(error) == libvirt.VIR_ERR_NO_DOMAIN_SNAPSHOT:
+            return None  # it was just removed
+        raise
+    element = ET.fromstring(text)  # noqa: S314 - libvirt's own
     note = Note.read(element.findtext("description"))
     if note is None:
         return None
