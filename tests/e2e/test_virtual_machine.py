@@ -163,7 +163,6 @@ def test_fields_that_nobody_answers_yet_are_named(stage: Stage) -> None:
         volumes=[{"name": "data", "size": "5Gi"}],
         devices=[{"type": "gpu", "vendor": "nvidia", "model": "tesla-t4", "count": 1}],
     )
-    obj["spec"]["snapshotPolicy"] = {"schedule": "0 2 * * *", "retention": 7}
     stage.api.create(obj)
     supported = condition(stage.until_running("asking"), "Supported")
     assert supported["status"] == "False"
@@ -171,7 +170,6 @@ def test_fields_that_nobody_answers_yet_are_named(stage: Stage) -> None:
     for field in (
         "spec.template.spec.volumes",
         "spec.template.spec.devices",
-        "spec.snapshotPolicy",
     ):
         assert field in supported["message"]
 

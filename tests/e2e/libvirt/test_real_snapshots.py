@@ -110,7 +110,7 @@ class Person:
         return [int(each) for each in found]
 
     def listed(self) -> dict[str, Object]:
-        return {each["name"]: each for each in self.obj["status"].get("snapshots") or ()}
+        return {each["name"]: each for each in self.obj.get("status", {}).get("snapshots") or ()}
 
 
 def test_a_guest_goes_back_to_its_disk_and_to_its_memory(real: LibvirtStage) -> None:
@@ -174,7 +174,7 @@ def test_a_guest_goes_back_to_its_disk_and_to_its_memory(real: LibvirtStage) -> 
 
 def _leave_half_a_snapshot(domain: libvirt.virDomain) -> None:
     """Do what an operator does that is killed while the guest's file systems are at rest."""
-    on_record.write(domain, "half", on_record.Note(made=False), datetime.now(UTC))
+    on_record.write(domain, "half", on_record.Note(), datetime.now(UTC))
     domain.fsFreeze()
 
 
@@ -188,6 +188,8 @@ def test_a_guest_without_an_agent_and_one_that_is_off_have_snapshots_too(
     person.ok("create", "running", "--wait")
     assert not person.listed()["running"].get("quiesced")
     assert "somebody else took a snapshot theirs" in person.fails("create", "theirs", "--wait")
+    real.patch("deaf", {"template": {"spec": {"resources": {"disk": "300Mi"}}}})
+    real.scene.until("deaf", lambda _: person.domain.blockInfo("vda")[0] == 300 * 2**20)
     real.patch("deaf", {"running": False, "snapshots": [{"name": "stopped", "memory": True}]})
     real.scene.until("deaf", lambda obj: obj["status"]["phase"] == "Stopped")
     real.scene.until("deaf", lambda _: "stopped" in person.listed())
@@ -196,6 +198,8 @@ def test_a_guest_without_an_agent_and_one_that_is_off_have_snapshots_too(
     person.ok("restore", "running", "--yes", "--wait")
     assert person.obj["status"]["phase"] == "Stopped"
     person.ok("delete", "running", "--wait")
+    # The disk went back to its size of then, and grew again as its owner wants it.
+    real.scene.until("deaf", lambda _: person.domain.blockInfo("vda")[0] == 300 * 2**20)
 
 
 @pytest.mark.full
@@ -230,6 +234,7 @@ def test_the_example_does_what_its_words_say(real: LibvirtStage) -> None:
     schedule = person.obj["status"]["snapshotSchedule"]
     assert schedule["schedule"] == "0 2 * * * Europe/Vienna"
     assert schedule["nextTime"] > schedule["since"]
+    real.patch("ledger", {"snapshotPolicy": {"onDelete": "Protect"}})
     real.scene.api.delete_machine(real.scene.namespace, "ledger")
     real.scene.until(
         "ledger", lambda obj: condition(obj, "Removed").get("reason") == "SnapshotsProtected"

@@ -14,7 +14,7 @@ from novacron.core.errors import Rejected
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool", "reopened"]
+__all__ = ["Pool", "open_pool", "read_volume", "reopened"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -136,17 +136,7 @@ class Pool:
         volume = self.find(name)
         if volume is None:
             return b""
-        stream = self.connection.newStream()
-        volume.download(stream, start, 0)
-        parts: list[bytes] = []
-        try:
-            while part := stream.recv(CHUNK):
-                parts.append(part)
-            stream.finish()
-        except BaseException:
-            _abort(stream)
-            raise
-        return b"".join(parts)
+        return read_volume(volume, start)
 
     def grow(self, name: str, size_mib: int) -> None:
         """Make a volume larger; one that is large enough stays."""
@@ -179,6 +169,21 @@ class Pool:
         except libvirt.libvirtError as error:
             if code_of(error) != libvirt.VIR_ERR_STORAGE_VOL_EXIST:
                 raise
+
+
+def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) -> bytes:
+    """Return bytes of a volume from there on; all of them when no length is given."""
+    stream = volume.connect().newStream()
+    parts: list[bytes] = []
+    try:
+        volume.download(stream, start, length)
+        while part := stream.recv(CHUNK):
+            parts.append(part)
+        stream.finish()
+    except BaseException:
+        _abort(stream)
+        raise
+    return b"".join(parts)
 
 
 def _volume(name: str, capacity: int, kind: str) -> ET.Element:

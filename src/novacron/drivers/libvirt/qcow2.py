@@ -5,14 +5,14 @@ tables of a snapshot never change while it is there, so a running guest does not
 """
 
 import struct
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-import libvirt
+__all__ = ["Read", "Tables", "Within", "read_snapshots"]
 
-__all__ = ["Within", "read_snapshots"]
+# Returns bytes of the volume, from where and how many.
+Read = Callable[[int, int], bytes]
 
 MAGIC = b"QFI\xfb"
 HEADER = struct.Struct(">4sIQIIQIIQQIIQQ")
@@ -22,7 +22,6 @@ OFFSET = 0x00FFFFFFFFFFFE00
 COMPRESSED = 1 << 62
 SECTOR = 512
 EXTENDED_TABLES = 1 << 4
-CHUNK = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Within:
 class Tables:
     """The snapshots within one volume."""
 
-    volume: libvirt.virStorageVol
+    read: Read
     cluster_bits: int
     extended: bool
     snapshots: tuple[Within, ...]
@@ -52,11 +51,11 @@ class Tables:
         if not snapshot.table_size:
             return 0
         cluster = 1 << self.cluster_bits
-        outer = _numbers(_read(self.volume, snapshot.table_offset, 8 * snapshot.table_size))
+        outer = _numbers(self.read(snapshot.table_offset, 8 * snapshot.table_size))
         total = 0
         for entry in outer:
             if offset := entry & OFFSET:
-                inner = _numbers(_read(self.volume, offset, cluster))
+                inner = _numbers(self.read(offset, cluster))
                 step = 2 if self.extended else 1
                 total += sum(self._cluster_bytes(each) for each in islice(inner, 0, None, step))
         return total
@@ -69,44 +68,27 @@ class Tables:
         return 1 << self.cluster_bits if entry & OFFSET else 0
 
 
-def read_snapshots(volume: libvirt.virStorageVol) -> Tables | None:
-    """Return the snapshots within a volume; None when it is no qcow2. Blocks."""
-    header = _read(volume, 0, HEADER.size)
+def read_snapshots(read: Read) -> Tables | None:
+    """Return the snapshots within a volume; None when it is no qcow2."""
+    header = read(0, HEADER.size)
     if len(header) < HEADER.size or not header.startswith(MAGIC):
         return None
     fields = HEADER.unpack(header)
     cluster_bits, count, start, features = fields[4], fields[11], fields[12], fields[13]
     version = fields[1]
     extended = version > 2 and bool(features & EXTENDED_TABLES)
-    return Tables(volume, cluster_bits, extended, tuple(_entries(volume, start, count)))
+    return Tables(read, cluster_bits, extended, tuple(_entries(read, start, count)))
 
 
-def _entries(volume: libvirt.virStorageVol, position: int, count: int) -> Iterator[Within]:
+def _entries(read: Read, position: int, count: int) -> Iterator[Within]:
     for _ in range(count):
-        entry = ENTRY.unpack(_read(volume, position, ENTRY.size))
+        entry = ENTRY.unpack(read(position, ENTRY.size))
         table_offset, table_size, id_size, name_size, *_, extra_size = entry
         names = position + ENTRY.size + extra_size
-        name = _read(volume, names + id_size, name_size)
+        name = read(names + id_size, name_size)
         yield Within(name.decode(errors="replace"), table_offset, table_size)
         position = -(-(names + id_size + name_size) // ALIGNMENT) * ALIGNMENT
 
 
 def _numbers(data: bytes) -> Iterator[int]:
     return (number for (number,) in struct.iter_unpack(">Q", data[: len(data) // 8 * 8]))
-
-
-def _read(volume: libvirt.virStorageVol, start: int, length: int) -> bytes:
-    if not length:
-        return b""
-    stream = volume.connect().newStream()
-    parts: list[bytes] = []
-    try:
-        volume.download(stream, start, length)
-        while part := stream.recv(CHUNK):
-            parts.append(part)
-        stream.finish()
-    except BaseException:
-        with suppress(libvirt.libvirtError):  # it has failed already, which is why we are here
-            stream.abort()
-        raise
-    return b"".join(parts)

@@ -26,9 +26,9 @@ CURRENT = libvirt.VIR_DOMAIN_SNAPSHOT_CREATE_CURRENT
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What we note about a snapshot; ``made`` says that it is whole."""
+    """What we note about a snapshot; until it is ``made``, it is none."""
 
-    made: bool = True
+    made: bool = False
     quiesced: bool = False
     size: int | None = None
     restored: str = ""

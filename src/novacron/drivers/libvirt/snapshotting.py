@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from xml.etree import ElementTree as ET
 
 import libvirt
@@ -18,6 +19,7 @@ from novacron.core.machine import Power
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
 from novacron.drivers.libvirt import snapshot_record as on_record
 from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.pool import read_volume
 from novacron.drivers.libvirt.qcow2 import read_snapshots
 from novacron.drivers.libvirt.snapshot_record import MARKER, Note, Record
 
@@ -52,22 +54,26 @@ def unfinished(domain: Domain) -> list[str]:
 
 
 def take(domain: Domain, order: SnapshotOrder) -> None:
-    """Take a snapshot, unless it is there; what somebody left half-done goes first."""
+    """Take a snapshot, unless it is there; what somebody left half-done goes first.
+
+    libvirt lists one from the moment it begins with it, so what counts is our own note.
+    """
     handle = domain.handle
     record = on_record.find(handle, order.name)
+    if record is not None and record.note.made:
+        return
     disks = _disks(domain)
-    if record is None or not record.note.made:
-        _require_own(handle, order.name, record)
-        _clear_remains(domain, order.name, record, disks)
-        if domain.power is Power.ON and not order.memory:
-            _take_beside_guest(domain, order.name, disks)
-        else:
-            # Of a guest that runs this is memory too, while it stands still.
-            handle.snapshotCreateXML(on_record.written_anew(order.name, Note()), 0)
-        record = on_record.find(handle, order.name)
-        assert record is not None
-    if record.note.size is None:
-        record.noted(handle, size=_size(order.name, disks))
+    _require_own(handle, order.name, record)
+    _clear_remains(domain, order.name, record, disks)
+    quiesced = False
+    if domain.power is Power.ON and not order.memory:
+        quiesced = _take_beside_guest(domain, order.name, disks)
+    else:
+        # Of a guest that runs this is memory too, while it stands still.
+        handle.snapshotCreateXML(on_record.written_anew(order.name, Note()), 0)
+    record = on_record.find(handle, order.name)
+    assert record is not None
+    record.noted(handle, made=True, quiesced=quiesced, size=_size(order.name, disks))
 
 
 def restore(domain: Domain, order: RestoreOrder) -> None:
@@ -111,21 +117,19 @@ def _clear_remains(domain: Domain, name: str, record: Record | None, disks: list
     if record is not None:
         clear(domain, name)
     elif any(_within(disk, name) for disk in disks):
-        # libvirt died after it made one and before it recorded that.
-        on_record.write(domain.handle, name, Note(made=False), datetime.now(UTC))
+        # libvirt died after it made one and before that was on record.
+        on_record.write(domain.handle, name, Note(), datetime.now(UTC))
         clear(domain, name)
 
 
-def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> None:
-    """Take a snapshot of the disks while the guest runs, all of them at one moment.
+def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> bool:
+    """Take a snapshot of the disks while the guest runs; say whether it was at rest.
 
-    libvirt has no call for it; QEMU does, so it is asked itself.
+    All disks at one moment. libvirt has no call for it; QEMU does, so it is asked itself.
     """
     handle = domain.handle
     nodes = _nodes(handle, disks)
-    on_record.write(handle, name, Note(made=False), datetime.now(UTC))
-    record = on_record.find(handle, name)
-    assert record is not None
+    on_record.write(handle, name, Note(), datetime.now(UTC))
     actions = [
         {"type": "blockdev-snapshot-internal-sync", "data": {"device": node, "name": name}}
         for node in nodes
@@ -135,9 +139,9 @@ def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> None:
             _ask_qemu(handle, "transaction", actions=actions)
     except BaseException:
         with suppress(libvirt.libvirtError):
-            record.handle.delete(METADATA_ONLY)
+            handle.snapshotLookupByName(name).delete(METADATA_ONLY)
         raise
-    record.noted(handle, made=True, quiesced=quiesced)
+    return quiesced
 
 
 @contextmanager
@@ -242,14 +246,14 @@ def _ask_qemu(handle: libvirt.virDomain, command: str, **arguments: object) -> o
 
 
 def _within(disk: Disk, name: str) -> bool:
-    tables = read_snapshots(disk.volume)
+    tables = read_snapshots(partial(read_volume, disk.volume))
     return tables is not None and tables.find(name) is not None
 
 
 def _size(name: str, disks: list[Disk]) -> int:
     total = 0
     for disk in disks:
-        tables = read_snapshots(disk.volume)
+        tables = read_snapshots(partial(read_volume, disk.volume))
         found = tables.find(name) if tables else None
         total += tables.held_bytes(found) if tables and found else 0
     return total
