@@ -29,6 +29,10 @@ BY_SCHEDULE = re.compile(r"snapshot-\d{8}-\d{6}")
 Change = Callable[["Object"], "Object | None"]
 
 
+class _Refused(Failure):
+    """The operator says that it cannot be done."""
+
+
 @click.group()
 def snapshot() -> None:
     """Snapshots: of a machine's disks, and of its memory."""
@@ -53,8 +57,16 @@ def create(
 
     async def act(client: "Client", current: str) -> None:
         await _change(client, machine, current, add)
-        if seconds is not None:
+        if seconds is None:
+            return
+        try:
             await _until(client, machine, current, lambda item: chosen in _there(item), seconds)
+        except _Refused:
+            # Nobody waits for it any more.
+            await _change(
+                client, machine, current, lambda item: {"snapshots": _requests(item, chosen)}
+            )
+            raise
 
     run(target, act)
     click.echo(f"snapshot {chosen} of {machine} {'asked for' if seconds is None else 'taken'}")
@@ -170,7 +182,7 @@ async def _until(
         if reached(item):
             return True
         if why := (fails or _trouble)(item):
-            raise Failure(why)
+            raise _Refused(why)
         return False
 
     found = await follow(

@@ -4,12 +4,10 @@ What was done is known at the hypervisor, by the request's own word; a round tha
 finds it there. What cannot be done is on record as such and does not stop the machine.
 """
 
-from dataclasses import replace
 from datetime import timedelta
 
 from novacron.controllers.round import Scope
 from novacron.core.errors import Rejected, Unsupported
-from novacron.core.machine import Power
 from novacron.core.snapshot import Restored, RestoreOrder, Snapshot, Snapshots
 from novacron.core.steps import Done, Outcome, Wait
 
@@ -53,9 +51,6 @@ def _succeeded(scope: Scope, order: RestoreOrder, target: Snapshot) -> Outcome:
         order.snapshot, order.request, succeeded=True, message=message, at=scope.now
     )
     scope.tell("Restored", message)
-    if not target.memory and scope.seen is not None and scope.seen.power is Power.OFF:
-        # It was us who switched it off, so nobody is to think that it died.
-        scope.seen = replace(scope.seen, ended=None)
     return Done("Restored", message)
 
 

@@ -188,6 +188,7 @@ def test_a_guest_without_an_agent_and_one_that_is_off_have_snapshots_too(
     person.ok("create", "running", "--wait")
     assert not person.listed()["running"].get("quiesced")
     assert "somebody else took a snapshot theirs" in person.fails("create", "theirs", "--wait")
+    assert person.obj["spec"]["snapshots"] == [{"name": "running"}], "what failed is not kept"
     real.patch("deaf", {"template": {"spec": {"resources": {"disk": "300Mi"}}}})
     real.scene.until("deaf", lambda _: person.domain.blockInfo("vda")[0] == 300 * 2**20)
     real.patch("deaf", {"running": False, "snapshots": [{"name": "stopped", "memory": True}]})

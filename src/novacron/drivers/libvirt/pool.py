@@ -194,6 +194,9 @@ def _volume(name: str, capacity: int, kind: str) -> ET.Element:
         ET.SubElement(volume, "allocation").text = "0"
     target = ET.SubElement(volume, "target")
     ET.SubElement(target, "format", type=kind)
+    if kind == "qcow2":
+        # libvirt's usual form is one that cannot grow once it has snapshots.
+        ET.SubElement(target, "compat").text = "1.1"
     permissions = ET.SubElement(target, "permissions")
     ET.SubElement(permissions, "mode").text = "0600"
     return volume
