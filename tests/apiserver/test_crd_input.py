@@ -144,13 +144,6 @@ BAD: dict[str, tuple[Object, str]] = {
         machine(updateStrategy={"type": "Recreate", "rollingUpdate": {}}),
         "rollingUpdate is for type RollingUpdate only",
     ),
-    "snapshot to take and to discard": machine(
-        snapshots=[{"name": "a", "memory": True}, {"name": "b", "discard": True}],
-        restore={"snapshot": "a", "request": "1"},
-    ),
-    "scheduled snapshot to discard": machine(
-        snapshots=[{"name": "snapshot-20240120-020000", "discard": True}]
-    ),
     "share of machines": (
         machine(updateStrategy={"rollingUpdate": {"maxUnavailable": "some"}}),
         "must be a whole number or a percentage",
@@ -198,6 +191,13 @@ GOOD: dict[str, Object] = {
     "bandwidth in bytes": machine(migrationPolicy={"bandwidth": "100Mi"}),
     "schedule by name": machine(snapshotPolicy={"schedule": "@daily", "timeZone": "Europe/Vienna"}),
     "share of machines": machine(updateStrategy={"rollingUpdate": {"maxUnavailable": "25%"}}),
+    "snapshot to take and to discard": machine(
+        snapshots=[{"name": "a", "memory": True}, {"name": "b", "discard": True}],
+        restore={"snapshot": "a", "request": "1"},
+    ),
+    "scheduled snapshot to discard": machine(
+        snapshots=[{"name": "snapshot-20240120-020000", "discard": True}]
+    ),
     "hook by http": vm(lifecycle={"preStop": {"httpGet": {"port": "web", "path": "/drain"}}}),
     "tolerate all": vm(tolerations=[{"operator": "Exists"}]),
     "host with delays": host(simulation__delays={"create": "1h30m", "stop": "500ms", "start": "0"}),
