@@ -49,8 +49,15 @@ def list_whole(domain: Domain) -> list[Snapshot]:
 
 
 def unfinished(domain: Domain) -> list[str]:
-    """Return the names of those that somebody began and did not finish."""
-    return [each.name for each in on_record.records(domain.handle) if not each.note.made]
+    """Return the names of records that somebody left behind who died."""
+    there = list(on_record.records(domain.handle))
+    restored = {each.note.restored for each in there if each.name != MARKER}
+    return [
+        each.name
+        for each in there
+        # A marker is of use until its request is noted with the snapshot.
+        if (each.note.restored in restored if each.name == MARKER else not each.note.made)
+    ]
 
 
 def take(domain: Domain, order: SnapshotOrder) -> None:
@@ -106,9 +113,11 @@ def remove(domain: Domain, name: str) -> None:
 
 
 def clear(domain: Domain, name: str) -> None:
-    """Take away what is left of a snapshot that was begun and never finished."""
+    """Take away what is left of a snapshot, or of a restore, that nobody is at work on."""
     record = on_record.find(domain.handle, name)
-    if record is not None and not record.note.made:
+    if record is not None and name == MARKER:
+        record.handle.delete(METADATA_ONLY)
+    elif record is not None and not record.note.made:
         _thaw(domain)  # whoever began it may have died while the guest stood still
         _delete(domain, record)
 
