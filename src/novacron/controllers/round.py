@@ -8,7 +8,7 @@ from novacron.controllers.restarts import Restarts
 from novacron.core.driver import Accepted, Driver
 from novacron.core.machine import Machine, Observed
 from novacron.core.snapshot import Restored, SnapshotReport
-from novacron.core.steps import Done, Outcome
+from novacron.core.steps import Done, Outcome, Wait
 
 __all__ = ["BACK_OFF", "PENDING", "Happening", "Round", "Scope"]
 
@@ -46,9 +46,10 @@ class Scope:
     restored: Restored | None = None
 
     async def follow(self, accepted: Accepted) -> None:
-        """See what became of an order, and note when it is due if it takes time."""
-        self.ordered = accepted.look_again
-        self.seen = await self.driver.observe(self.machine.ref)
+        """See what became of an order; one that takes time is looked at when it is due."""
+        self.ordered = accepted.look_again or None
+        if self.ordered is None:
+            self.seen = await self.driver.observe(self.machine.ref)
 
     @property
     def next_look(self) -> timedelta:
@@ -89,6 +90,13 @@ class Round:
         due = [outcome.after for outcome in self.outcomes.values()]
         return min(
             (each for each in (*due, self.snapshots_again) if each is not None), default=None
+        )
+
+    @property
+    def brief(self) -> bool:
+        """Say whether it is not worth writing down; what became of snapshots always is."""
+        return self.snapshots is None and any(
+            isinstance(each, Wait) and each.brief for each in self.outcomes.values()
         )
 
     @property

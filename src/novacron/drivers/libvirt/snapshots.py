@@ -33,7 +33,7 @@ class LibvirtSnapshots(HostWork):
         """Tell of every whole snapshot; what nobody finishes any more is taken away."""
 
         def look(builder: Builder) -> tuple[list[Snapshot], list[str]]:
-            domain = find(builder.pool.connection, ref.uid)
+            domain = find(builder.connection, ref.uid)
             if domain is None:
                 return [], []
             return snapshotting.list_whole(domain), snapshotting.unfinished(domain)
