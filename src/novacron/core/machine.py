@@ -10,6 +10,7 @@ from novacron.core.affinity import Affinity, Neighbour, Toleration
 from novacron.core.conditions import Condition
 from novacron.core.devices import HostDevice
 from novacron.core.offer import Offer
+from novacron.core.snapshot import NO_WISHES, SnapshotWishes
 from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
@@ -141,7 +142,8 @@ class Observed:
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
-    somebody else changed about it, and ``ended`` why it is off if it was on.
+    somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
+    those that bind it to its host.
     """
 
     uid: str
@@ -159,6 +161,7 @@ class Observed:
     recipe: str | None = None
     drifted: str | None = None
     ended: str | None = None
+    snapshots: int = 0
 
     @property
     def configured(self) -> Resources:
@@ -222,6 +225,7 @@ class Machine:
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
+    snapshots: SnapshotWishes = NO_WISHES
 
     @property
     def ref(self) -> MachineRef:

@@ -19,7 +19,8 @@ HEAVY = ("aiohttp", "cryptography", "numpy", "orjson", "pydantic", "rich", "uvlo
 COMMANDS = {
     "": "up down status purge doctor kubeconfig kubectl vm console vnc host explain crd operator "
     "completion version",
-    "vm": "list get create start stop restart delete describe",
+    "vm": "list get create start stop restart delete describe snapshot",
+    "vm snapshot": "create list restore delete",
     "host": "add list get cordon uncordon remove",
     "explain": "vm",
     "crd": "print install",

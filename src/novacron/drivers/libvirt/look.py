@@ -72,6 +72,7 @@ class Known:
     building: frozenset[str] = frozenset()
     stopping: frozenset[str] = frozenset()
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    restoring: frozenset[str] = frozenset()
 
 
 def needed_volumes(defined: Defined) -> frozenset[str]:
@@ -87,6 +88,7 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
     # Never made anew under a guest that runs, whatever became of its files.
     complete = complete or running is not None
     addresses = addresses_of(domain.handle, running) if running else ()
+    snapshots = int(domain.handle.snapshotNum())
     awaited = running is not None and bool(running.macs) and not addresses
     return Observed(
         uid=uid,
@@ -103,12 +105,15 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
         awaits_restart=_awaits_restart(domain),
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
+        snapshots=snapshots,
     )
 
 
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
     if not complete or domain.uid in known.building:
         return "create"
+    if domain.uid in known.restoring:
+        return "restore"
     leaving = domain.state == libvirt.VIR_DOMAIN_SHUTDOWN or domain.uid in known.stopping
     return "stop" if domain.running is not None and leaving else None
 

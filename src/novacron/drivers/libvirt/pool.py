@@ -16,7 +16,7 @@ from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool", "storage_of"]
+__all__ = ["Pool", "open_pool", "read_volume", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -157,17 +157,7 @@ class Pool:
         volume = self.find(name)
         if volume is None:
             return b""
-        stream = self.connection.newStream()
-        volume.download(stream, start, 0)
-        parts: list[bytes] = []
-        try:
-            while part := stream.recv(CHUNK):
-                parts.append(part)
-            stream.finish()
-        except BaseException:
-            _abort(stream)
-            raise
-        return b"".join(parts)
+        return read_volume(volume, start)
 
     def grow(self, name: str, size_mib: int) -> None:
         """Make a volume larger; one that is large enough stays."""
@@ -204,6 +194,21 @@ class Pool:
             return None
 
 
+def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) -> bytes:
+    """Return bytes of a volume from there on; all of them when no length is given."""
+    stream = volume.connect().newStream()
+    parts: list[bytes] = []
+    try:
+        volume.download(stream, start, length)
+        while part := stream.recv(CHUNK):
+            parts.append(part)
+        stream.finish()
+    except BaseException:
+        _abort(stream)
+        raise
+    return b"".join(parts)
+
+
 def _volume(name: str, capacity: int, kind: str) -> ET.Element:
     volume = ET.Element("volume")
     ET.SubElement(volume, "name").text = name
@@ -212,6 +217,9 @@ def _volume(name: str, capacity: int, kind: str) -> ET.Element:
         ET.SubElement(volume, "allocation").text = "0"
     target = ET.SubElement(volume, "target")
     ET.SubElement(target, "format", type=kind)
+    if kind == "qcow2":
+        # libvirt's usual form is one that cannot grow once it has snapshots.
+        ET.SubElement(target, "compat").text = "1.1"
     permissions = ET.SubElement(target, "permissions")
     ET.SubElement(permissions, "mode").text = "0600"
     return volume

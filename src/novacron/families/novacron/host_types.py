@@ -107,7 +107,18 @@ class SimulatedDelays(Model):
 class SimulatedFault(Model):
     """Something that goes wrong on the simulated host."""
 
-    operation: Literal["create", "resize", "start", "stop", "delete", "observe", "hosts"]
+    operation: Literal[
+        "create",
+        "resize",
+        "start",
+        "stop",
+        "delete",
+        "observe",
+        "hosts",
+        "snapshot",
+        "restore",
+        "discard",
+    ]
     """What goes wrong."""
     error: Literal["Unreachable", "Busy", "OutOfCapacity", "Rejected", "Unsupported"]
     """How it goes wrong."""
