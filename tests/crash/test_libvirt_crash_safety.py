@@ -11,7 +11,8 @@ import pytest
 from api import Api
 from crash.scenarios import REAL_SCENARIOS, Scenario
 from crash.theatre import NAME, Theatre
-from e2e.libvirt.conftest import DEAF, ImageServer, image_server
+from e2e.libvirt.conftest import DEAF
+from image_server import ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon
 from machines import host, virtual_machine
 from novacron.localcluster.controlplane import ControlPlane

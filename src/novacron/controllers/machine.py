@@ -37,7 +37,8 @@ async def create(scope: Scope) -> Outcome:
             scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
     if scope.seen is None or scope.seen.changing == "create":
-        return Wait("Creating", scope.next_look, f"being created on host {host}")
+        how_far = f": {scope.seen.progress}" if scope.seen and scope.seen.progress else ""
+        return Wait("Creating", scope.next_look, f"being created on host {host}{how_far}")
     return Done("Created", f"exists on host {host}")
 
 

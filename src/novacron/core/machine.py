@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from novacron.core.conditions import Condition
+from novacron.core.image import PullPolicy
 
 __all__ = [
     "Holding",
@@ -109,6 +110,7 @@ class MachinePlan:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
 
     @property
     def recipe(self) -> str:
@@ -130,8 +132,9 @@ class Observed:
     """What the hypervisor says of one machine now.
 
     ``changing`` names the operation under way, if any: then the rest may be about to change,
-    in ``due`` from now if the hypervisor can tell. ``abandoned`` is a creation that was begun and
-    that nobody is at work on: it goes on when it is ordered again.
+    in ``due`` from now if the hypervisor can tell; ``progress`` says how far it is.
+    ``abandoned`` is a creation that was begun and that nobody is at work on: it goes on when it is
+    ordered again.
 
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
@@ -154,6 +157,7 @@ class Observed:
     recipe: str | None = None
     drifted: str | None = None
     ended: str | None = None
+    progress: str | None = field(default=None, compare=False)
 
     @property
     def configured(self) -> Resources:
@@ -201,6 +205,7 @@ class Machine:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
     live_migration_allowed: bool = True
     restart_allowed: bool = True
     unanswered: tuple[Unanswered, ...] = ()
@@ -235,4 +240,5 @@ class Machine:
             nics=self.nics,
             user_data=self.user_data,
             checksum=self.checksum,
+            pull=self.pull,
         )

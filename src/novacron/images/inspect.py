@@ -39,7 +39,7 @@ FOREIGN = {
     b"(\xb5/\xfd": "compressed with zstd",
     b"BZh": "compressed with bzip2",
     b"PK\x03\x04": "a zip archive",
-    b"# Disk DescriptorFile": "a VMDK description without its disk; give the whole disk in one file",
+    b"# Disk DescriptorFile": "a VMDK description; give the whole disk in one file",
     b"COWD": "a VMDK disk of ESX; export it as one sparse file",
     b"conectix": "a VHD disk; convert it to VHDX",
     b"<<< ": "a VDI disk",
@@ -74,7 +74,10 @@ def inspect(head: bytes, source: str) -> Inspected:
             raise _refusal(source, f"is {what}; use qcow2, raw, vmdk, vhdx or ova")
     # A raw disk has no mark of its own, but one that boots has a boot sector.
     if head[SECTOR - 2 : SECTOR] != BOOT_SIGNATURE:
-        raise _refusal(source, "is no disk image: neither qcow2, vmdk, vhdx or ova nor a raw disk with a boot sector")
+        raise _refusal(
+            source,
+            "is no disk image: neither qcow2, vmdk, vhdx or ova nor a raw disk with a boot sector",
+        )
     return Inspected("raw", None)
 
 

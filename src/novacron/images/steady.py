@@ -114,7 +114,9 @@ class Steady:
         same = opened.version == self.first.version and opened.length == self.first.length
         resumes = opened.start == self.position
         if not (self._proven or (same and self.first.validator)):
-            raise self._trouble("stopped half-way, and its server cannot tell if it is still the same")
+            raise self._trouble(
+                "stopped half-way, and its server cannot tell if it is still the same"
+            )
         if not (resumes or same):
             raise self._trouble("changed while it was read")
         self._current = opened

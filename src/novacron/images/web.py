@@ -4,7 +4,7 @@ import http.client
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import urljoin, urlsplit, urlunsplit
@@ -62,30 +62,22 @@ class WebBytes:
             wanted["Range"] = f"bytes={start}-"
             if validator:
                 wanted["If-Range"] = validator
-        with self._reading():
-            connection, answer = self._followed(wanted)
-        try:
+        with ExitStack() as stack:
+            with self._reading():
+                answer = self._followed(wanted, stack)
             yield _opened(answer, start)
-        finally:
-            connection.close()
 
-    def _followed(
-        self, wanted: Mapping[str, str]
-    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+    def _followed(self, wanted: Mapping[str, str], stack: ExitStack) -> http.client.HTTPResponse:
         url, trusted, own = self.url, self.trusted, dict(self.headers())
         for _ in range(MOST_REDIRECTS + 1):
-            connection = _connection(url, self.reach, trusted=trusted)
-            try:
-                connection.request("GET", _target(url), headers={**_usual(url), **own, **wanted})
-                answer = connection.getresponse()
-                if answer.status not in REDIRECTS:
-                    self._require_success(answer)
-                    return connection, answer
-                onward = urljoin(url, answer.headers.get("Location") or "")
-            except BaseException:
-                connection.close()
-                raise
-            connection.close()
+            stack.close()
+            connection = stack.enter_context(closing(_connection(url, self.reach, trusted=trusted)))
+            connection.request("GET", _target(url), headers={**_usual(url), **own, **wanted})
+            answer = stack.enter_context(closing(connection.getresponse()))
+            if answer.status not in REDIRECTS:
+                self._require_success(answer)
+                return answer
+            onward = urljoin(url, answer.headers.get("Location") or "")
             self._require_secure(url, onward)
             # What a server redirects to was not named by anybody whom we trust.
             trusted = trusted and urlsplit(onward).netloc == urlsplit(url).netloc

@@ -103,6 +103,10 @@ class Builder:
         if base is None:
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
         self.pool.overlay(root_volume(uid), size.disk_mib, base, image.format)
+        if self.pool.find(image.volume) is None:
+            # Somebody made room at this very moment; nothing was written to the disk yet.
+            self.pool.remove(root_volume(uid))
+            raise Busy(f"image {plan.image} went away from host {self.host.name}")
 
     def start(self, domain: Domain) -> None:
         """Start a guest; its network may have been taken down since it was made."""

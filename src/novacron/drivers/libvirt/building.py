@@ -11,7 +11,9 @@ from novacron.core.errors import Busy, DriverError, Rejected, Unreachable
 from novacron.core.machine import MachinePlan
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.look import find
+from novacron.drivers.libvirt.progress import Progress
 from novacron.drivers.libvirt.stock import InStock, Stock
+from novacron.images import Locate, Located, require_minimum
 
 __all__ = ["Building"]
 
@@ -32,7 +34,16 @@ class _Stopped(Exception):
 @dataclass(slots=True)
 class _Site:
     plan: MachinePlan
+    progress: Progress | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """An image on its way, for everybody who wants it."""
+
+    task: "asyncio.Task[InStock]"
+    progress: Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +76,24 @@ class Building:
     """
 
     stock: Stock
+    locate: Locate
     work: Work
     done: Callable[[str], None]
     _sites: dict[str, _Site] = field(default_factory=dict)
     _failures: dict[str, _Failure] = field(default_factory=dict)
-    _images: dict[tuple[str, str | None], "asyncio.Task[InStock]"] = field(default_factory=dict)
+    _images: dict[tuple[str, str], _Delivery] = field(default_factory=dict)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @property
     def uids(self) -> frozenset[str]:
         """The machines that are being made."""
         return frozenset(self._sites)
+
+    @property
+    def progress(self) -> dict[str, str]:
+        """How far the images are that machines wait for."""
+        sites = self._sites.items()
+        return {uid: site.progress.sentence for uid, site in sites if site.progress}
 
     def has(self, uid: str) -> bool:
         """Say whether a machine is being made."""
@@ -111,7 +129,7 @@ class Building:
 
     def close(self) -> None:
         """Leave everything as it is: what was begun is found by its definition."""
-        for task in (*self._tasks, *self._images.values()):
+        for task in (*self._tasks, *(each.task for each in self._images.values())):
             task.cancel()
 
     async def _build(self, site: _Site) -> None:
@@ -132,12 +150,10 @@ class Building:
             self.done(uid)
 
     async def _image(self, site: _Site) -> InStock:
-        plan = site.plan
-        key = (plan.image, plan.checksum)
-        task = self._images.get(key)
-        if task is None:
-            task = self._images[key] = asyncio.create_task(self._bring(plan))
-            task.add_done_callback(lambda _: self._images.pop(key, None))
+        located = await self.locate(site.plan)
+        require_minimum(located, site.plan.resources)
+        delivery = self._delivery(located, site.plan)
+        task, site.progress = delivery.task, delivery.progress
         stop = asyncio.create_task(site.stop.wait())
         try:
             await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -147,12 +163,20 @@ class Building:
             raise _Stopped
         return await asyncio.shield(task)
 
-    async def _bring(self, plan: MachinePlan) -> InStock:
-        def bring(builder: Builder) -> InStock:
-            return self.stock.ensure(builder.pool, plan.image, plan.checksum)
+    def _delivery(self, located: Located, plan: MachinePlan) -> _Delivery:
+        """Have an image brought once for everybody who wants the same."""
+        key = (located.checksum or located.identity, plan.pull)
+        delivery = self._images.get(key)
+        if delivery is None:
+            progress = Progress()
 
-        found: InStock = await self.work(bring)
-        return found
+            def bring(builder: Builder) -> InStock:
+                return self.stock.ensure(builder.pool, located, plan.pull, progress)
+
+            task = asyncio.ensure_future(self.work(bring))
+            delivery = self._images[key] = _Delivery(task, progress)
+            task.add_done_callback(lambda _: self._images.pop(key, None))
+        return delivery
 
     async def _clear(self, uid: str) -> None:
         def remove(builder: Builder) -> None:

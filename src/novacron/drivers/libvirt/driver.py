@@ -5,6 +5,7 @@ by which the next one finds the work and goes on. In memory is only what is unde
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import libvirt
@@ -20,16 +21,17 @@ from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
-from novacron.drivers.libvirt.stock import Stock
+from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
 from novacron.drivers.libvirt.work import no_credentials, present
-from novacron.images import Images
+from novacron.images import Locate
 
 __all__ = ["LibvirtDriver"]
 
 CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE})
 SOON = timedelta(milliseconds=200)
+IMAGES_AS_USUAL = Workshop()
 
 
 class LibvirtDriver(LibvirtConsoles):
@@ -42,15 +44,17 @@ class LibvirtDriver(LibvirtConsoles):
     def __init__(
         self,
         host: LibvirtHost,
-        images: Images,
+        locate: Locate,
         credentials: Credentials = no_credentials,
+        workshop: Workshop = IMAGES_AS_USUAL,
     ) -> None:
         super().__init__(host, credentials)
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
         self._uids: dict[str, str] = {}
-        self._building = Building(Stock(images), self._work_long, self._changed_uid)
+        self._stock = Stock(workshop, host.image_cache_bytes)
+        self._building = Building(self._stock, locate, self._work_long, self._changed_uid)
         self._stopping = Stopping(self._ask_to_stop, self._changed_uid)
 
     @property
@@ -97,7 +101,7 @@ class LibvirtDriver(LibvirtConsoles):
                 if (uuid := domain_uuid(each.uid)) in measured
             }
             names = pool.names()
-            fresh = Known(known.building, known.stopping, usage)
+            fresh = replace(known, usage=usage)
             return [observed(each, pool, names, fresh) for each in ours], usage
 
         found, self._usage = await self._work(look)
@@ -161,6 +165,7 @@ class LibvirtDriver(LibvirtConsoles):
         yield await self._work(
             lambda builder: facts_of(builder.pool.connection, host, builder.machinery)
         )
+        await self._work(lambda builder: self._stock.tidy(builder.pool))
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""
@@ -169,7 +174,7 @@ class LibvirtDriver(LibvirtConsoles):
         await self._connection.close()
 
     def _known(self) -> Known:
-        return Known(self._building.uids, self._stopping.uids, self._usage)
+        return Known(self._building.uids, self._stopping.uids, self._usage, self._building.progress)
 
     def _require_idle(self, uid: str) -> None:
         self._require_built(uid)

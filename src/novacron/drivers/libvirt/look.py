@@ -15,6 +15,7 @@ from novacron.drivers.libvirt.pool import Pool
 __all__ = ["Domain", "find", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
+PROGRESS_AGAIN = timedelta(seconds=2)
 ENDED = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: "the guest shut itself down",
     libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: "somebody pulled its plug",
@@ -73,6 +74,7 @@ class Known:
     building: frozenset[str] = frozenset()
     stopping: frozenset[str] = frozenset()
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    progress: Mapping[str, str] = field(default_factory=dict)
 
 
 def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) -> Observed:
@@ -91,7 +93,8 @@ def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) 
         changing=_changing(domain, known, complete=complete),
         addresses=addresses,
         usage=known.usage.get(uid) if running else None,
-        due=ADDRESS_AGAIN if awaited else None,
+        due=_due(uid, known, awaited=awaited),
+        progress=known.progress.get(uid),
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
         recipe=mark.recipe,
@@ -99,6 +102,12 @@ def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) 
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
     )
+
+
+def _due(uid: str, known: Known, *, awaited: bool) -> timedelta | None:
+    if uid in known.progress:
+        return PROGRESS_AGAIN  # the end of it is told at once
+    return ADDRESS_AGAIN if awaited else None
 
 
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
