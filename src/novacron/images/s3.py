@@ -18,7 +18,7 @@ from novacron.images.web import WebBytes
 __all__ = ["Bucket", "s3_bytes", "signed"]
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-UNSIGNED = "UNSIGNED-PAYLOAD"
+EMPTY = hashlib.sha256().hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ def signed(url: str, bucket: Bucket, now: Callable[[], datetime] = utc_now) -> d
     parts, moment = urlsplit(url), now().strftime("%Y%m%dT%H%M%SZ")
     headers = {
         "host": parts.netloc,
-        "x-amz-content-sha256": UNSIGNED,
+        "x-amz-content-sha256": EMPTY,
         "x-amz-date": moment,
         **({"x-amz-security-token": bucket.session_token} if bucket.session_token else {}),
     }
     names = ";".join(sorted(headers))
     lines = "".join(f"{name}:{headers[name]}\n" for name in sorted(headers))
-    request = "\n".join(["GET", parts.path, parts.query, lines, names, UNSIGNED])
+    request = "\n".join(["GET", parts.path, parts.query, lines, names, EMPTY])
     scope = f"{moment[:8]}/{bucket.region}/s3/aws4_request"
     digest = hashlib.sha256(request.encode()).hexdigest()
     text = "\n".join([ALGORITHM, moment, scope, digest])

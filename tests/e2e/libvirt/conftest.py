@@ -92,7 +92,8 @@ def libvirt_operator(
         "--no-leader-elect",
         f"--images-directory={tiny}",
         "--shutdown-grace=4s",
-        f"--namespace={namespace}",
+        f"--image-catalogue=images-{namespace}",
+        f"--image-s3-secret=s3-{namespace}",
         f"--image-file-namespaces={namespace}",
         f"--image-claim-namespaces={namespace}",
     )

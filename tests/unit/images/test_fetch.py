@@ -20,7 +20,7 @@ class Hurried(Clock):
 
     def __init__(self) -> None:
         self.time = 0.0
-        self.sleep = lambda seconds: None
+        self.sleep = lambda _: None
         self.now = self._look
 
     def _look(self) -> float:
