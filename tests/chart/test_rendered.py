@@ -84,7 +84,7 @@ def test_simulated_hosts_can_share_a_world_or_be_left_out(render: Render) -> Non
     [volume] = [each for each in shared["volumes"] if each["name"] == "simulation"]
     assert volume == {"name": "simulation", "hostPath": {"path": "/srv/novacron"}}
     without = pod(render("shards=3", "simulation.enabled=false"))
-    assert [each["name"] for each in without["volumes"]] == ["keys"]
+    assert [each["name"] for each in without["volumes"]] == ["keys", "scratch"]
 
 
 def test_the_network_policy_lets_in_and_out_what_is_needed(render: Render) -> None:

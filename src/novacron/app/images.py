@@ -8,6 +8,7 @@ from pathlib import Path
 
 from novacron.app.claimed_images import ClaimedImages
 from novacron.app.settings import Settings
+from novacron.controllers.catalogue import catalogue_of
 from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import MachinePlan
 from novacron.images import (
@@ -20,16 +21,14 @@ from novacron.images import (
     Reach,
     WebBytes,
     s3_bytes,
-    shipped,
 )
 from novacron.runtime.client import Client
 from novacron.runtime.errors import ApiError, NotFound
-from novacron.runtime.resource import Object, Resource
+from novacron.runtime.resource import Resource
 
-__all__ = ["CONFIG_MAPS", "SECRETS", "ImageFinder", "catalogue_of", "secret_data"]
+__all__ = ["ImageFinder", "secret_data"]
 
 SECRETS = Resource("", "v1", "secrets", "Secret")
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 # Many machines are made at once; the catalogue is read for all of them.
 FRESH_SECONDS = 2.0
 
@@ -121,20 +120,6 @@ class ImageFinder:
         if not name or ".." in path.split("/"):
             raise Rejected(f"image {source} is no plain path of a file", reason="ImageNotFound")
         return HostFile(directory or "/", name, source)
-
-
-async def catalogue_of(client: Client, name: str, namespace: str) -> Catalogue:
-    """Return our catalogue, extended by a ConfigMap if there is one."""
-    found = shipped()
-    try:
-        extension: Object = await client.get(CONFIG_MAPS, name, namespace)
-    except NotFound:
-        return found
-    except ApiError as error:
-        raise Unreachable(f"ConfigMap {name} cannot be read: {error.message}") from error
-    for key, text in sorted((extension.get("data") or {}).items()):
-        found = found.extended(text, f"{namespace}/{name}, {key}")
-    return found
 
 
 async def secret_data(client: Client, name: str, namespace: str) -> Mapping[str, bytes]:

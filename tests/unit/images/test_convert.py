@@ -152,8 +152,10 @@ def test_a_conversion_leaves_no_file_wherever_it_is_killed(disk: Path, tmp_path:
         seen.append(list(tmp_path.iterdir()))
 
     made = image(disk, "vmdk")
-    with open_image(FileBytes(made, "x"), None, Limits()) as fetch:
-        with converted(fetch, tmp_path, look):
-            look()
+    with (
+        open_image(FileBytes(made, "x"), None, Limits()) as fetch,
+        converted(fetch, tmp_path, look),
+    ):
+        look()
     assert seen
     assert not any(seen)
