@@ -27,7 +27,12 @@ def cut(make: MakeDriver, knife: Knife, host: DeclaredHost) -> Driver:
 def cut_libvirt(knife: Knife) -> None:
     """Put everything under the knife that changes something at libvirt itself."""
     writes = {
-        libvirt.virConnect: ("defineXML", "storagePoolDefineXML", "networkDefineXML"),
+        libvirt.virConnect: (
+            "defineXML",
+            "storagePoolDefineXML",
+            "networkDefineXML",
+            "storagePoolCreateXML",
+        ),
         libvirt.virDomain: (
             *("create", "destroy", "undefineFlags", "setMetadata", "blockResize"),
             *("setVcpusFlags", "shutdownFlags"),

@@ -7,15 +7,22 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import yaml
 
 import versitygw
+from api import Api
+from e2e.conftest import Stage
 from e2e.libvirt.conftest import DEAF, LibvirtStage
 from e2e.libvirt.test_real_faults import refused
+from image_server import ImageServer
+from libvirt_daemon import own_daemon
 from machines import condition
-from operators import free_port
+from novacron.drivers.libvirt.shelf import Shelf
+from novacron.localcluster.controlplane import ControlPlane
+from operators import RunningOperator, eventually, free_port
 
 Object = dict[str, Any]
 
@@ -214,6 +221,42 @@ def test_where_machines_get_their_secrets_is_out_of_reach(real: LibvirtStage) ->
     """A tenant's machine must not be a way to the operator's own identity."""
     real.create("thief", "http://169.254.169.254/latest/meta-data/iam/disk.raw")
     assert "never fetched from" in refused(real, "thief", "AddressDenied")
+
+
+@pytest.mark.full
+def test_a_killed_operator_leaves_no_half_of_an_image(
+    cluster: ControlPlane, api: Api, images: ImageServer, tmp_path: Path
+) -> None:
+    """Neither when the next one wants it too, nor when nobody does any more."""
+    namespace = f"killed-{uuid4().hex[:8]}"
+    api.create_namespace(namespace)
+    operator = RunningOperator(cluster, tmp_path, [namespace]).start()
+    images.pause, images.ranges = 0.1, True
+    try:
+        with own_daemon() as daemon:
+            scene = Stage(api, operator, namespace, [])
+            host = scene.add_host(driver="libvirt", endpoint=daemon.uri, simulation=None)
+            stage = LibvirtStage(scene, host, daemon, images)
+            stage.create("kept", images.add("kept.raw", DEAF * 2 + b"kept"), disk="64Mi")
+            stage.create("lost", images.add("lost.raw", DEAF * 2 + b"lost"), disk="64Mi")
+            eventually(lambda: len(parts(stage)) == 2, lambda: str(parts(stage)))
+            operator.kill()
+            api.delete_machine(namespace, "lost")
+            images.pause = 0.0
+            operator.start()
+            scene.until_running("kept")
+            eventually(lambda: not parts(stage), lambda: str(parts(stage)))
+            scene.clear()
+            stage.outside.close()
+    finally:
+        images.pause, images.ranges = 0.0, False
+        operator.stop()
+
+
+def parts(stage: LibvirtStage) -> set[str]:
+    """Return what begins like an image and is not complete."""
+    pools = [pool for pool in stage.outside.listAllStoragePools() if pool.name() == "novacron"]
+    return set(Shelf(frozenset(pools[0].listVolumes())).unfinished()) if pools else set()
 
 
 @pytest.mark.full
