@@ -74,10 +74,10 @@ class WebBytes:
             connection = stack.enter_context(closing(_connection(url, self.reach, trusted=trusted)))
             connection.request("GET", _target(url), headers={**_usual(url), **own, **wanted})
             answer = stack.enter_context(closing(connection.getresponse()))
-            if answer.status not in REDIRECTS:
+            if answer.status not in REDIRECTS or "Location" not in answer.headers:
                 self._require_success(answer)
                 return answer
-            onward = urljoin(url, answer.headers.get("Location") or "")
+            onward = urljoin(url, answer.headers["Location"])
             self._require_secure(url, onward)
             # What a server redirects to was not named by anybody whom we trust.
             trusted = trusted and urlsplit(onward).netloc == urlsplit(url).netloc
@@ -92,6 +92,8 @@ class WebBytes:
         if answer.status in (200, 206):
             return
         message = f"image {self.shown}: the server says {answer.status} {answer.reason}"
+        if region := answer.headers.get("x-amz-bucket-region"):
+            message += f"; the bucket is in region {region}"
         if answer.status in MISSING:
             raise Rejected(message, reason="ImageNotFound", again=AGAIN)
         raise Busy(message, LATER, reason="ImageUnreachable")

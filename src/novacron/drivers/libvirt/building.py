@@ -42,7 +42,7 @@ class _Site:
 class _Delivery:
     """An image on its way, for everybody who wants it."""
 
-    task: "asyncio.Task[InStock]"
+    task: "asyncio.Future[InStock]"
     progress: Progress
 
 
@@ -69,7 +69,7 @@ class _Failure:
 
 @dataclass(slots=True)
 class Building:
-    """Brings images and furnishes machines, each in a task.
+    """Brings images and furnishes machines, each in a task; ``carry`` is for what takes long.
 
     One that fails is taken away again, and why is told by the next order to make it. Machines of
     the same image wait for one that is brought once.
@@ -78,6 +78,7 @@ class Building:
     stock: Stock
     locate: Locate
     work: Work
+    carry: Work
     done: Callable[[str], None]
     _sites: dict[str, _Site] = field(default_factory=dict)
     _failures: dict[str, _Failure] = field(default_factory=dict)
@@ -173,10 +174,15 @@ class Building:
             def bring(builder: Builder) -> InStock:
                 return self.stock.ensure(builder.pool, located, plan.pull, progress)
 
-            task = asyncio.ensure_future(self.work(bring))
+            task = asyncio.ensure_future(self.carry(bring))
             delivery = self._images[key] = _Delivery(task, progress)
-            task.add_done_callback(lambda _: self._images.pop(key, None))
+            task.add_done_callback(lambda task: self._delivered(key, task))
         return delivery
+
+    def _delivered(self, key: tuple[str, str], task: "asyncio.Future[InStock]") -> None:
+        self._images.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # everybody who wanted it may have gone
 
     async def _clear(self, uid: str) -> None:
         def remove(builder: Builder) -> None:

@@ -4,6 +4,7 @@ What it knows of machines is in libvirt: a process killed at any instruction lea
 by which the next one finds the work and goes on. In memory is only what is under way right now.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +12,7 @@ from datetime import timedelta
 import libvirt
 
 from novacron.core.driver import Accepted, Capability
-from novacron.core.errors import Busy, Rejected
+from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
@@ -28,6 +29,8 @@ from novacron.drivers.libvirt.work import no_credentials, present
 from novacron.images import Locate
 
 __all__ = ["LibvirtDriver"]
+
+log = logging.getLogger(__name__)
 
 CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE})
 SOON = timedelta(milliseconds=200)
@@ -54,7 +57,9 @@ class LibvirtDriver(LibvirtConsoles):
         self._usage: dict[str, Usage] = {}
         self._uids: dict[str, str] = {}
         self._stock = Stock(workshop, host.image_cache_bytes)
-        self._building = Building(self._stock, locate, self._work_long, self._changed_uid)
+        self._building = Building(
+            self._stock, locate, self._work, self._work_long, self._changed_uid
+        )
         self._stopping = Stopping(self._ask_to_stop, self._changed_uid)
 
     @property
@@ -165,7 +170,10 @@ class LibvirtDriver(LibvirtConsoles):
         yield await self._work(
             lambda builder: facts_of(builder.pool.connection, host, builder.machinery)
         )
-        await self._work(lambda builder: self._stock.tidy(builder.pool))
+        try:
+            await self._work(lambda builder: self._stock.tidy(builder.pool))
+        except DriverError as error:
+            log.warning("images on host %s are not in order: %s", host.name, error)
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""

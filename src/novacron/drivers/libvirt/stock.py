@@ -5,31 +5,28 @@ progress and shows it, or gives up, so what stands still for long enough is nobo
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 
-from novacron.core.errors import Busy, Rejected
+from novacron.core.errors import Rejected
 from novacron.core.image import PullPolicy
+from novacron.drivers.libvirt.bringing import Bringing
 from novacron.drivers.libvirt.clearance import clear_images
 from novacron.drivers.libvirt.host_file import HostFileBytes, close_source, open_sources
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.progress import Progress
-from novacron.drivers.libvirt.shelf import InStock, Shelf, alias, claim, key_of, mark, new_stem
+from novacron.drivers.libvirt.shelf import InStock, Shelf, alias, key_of
 from novacron.images import (
     Bytes,
-    Converted,
-    Fetch,
     FileBytes,
     HostFile,
     Limits,
     Located,
     checksum_from,
-    converted,
     open_image,
 )
 
@@ -38,8 +35,6 @@ __all__ = ["InStock", "Stock", "Workshop"]
 # Twice as long as a claim takes to grow, even while a source is silent.
 ABANDONED_SECONDS = 20.0
 LOOK_SECONDS = 1.0
-BEAT_SECONDS = 3.0
-BEAT_BYTES = 4096
 TOUCH_SECONDS = 30.0
 AGAIN = timedelta(seconds=20)
 USUAL_LIMITS = Limits()
@@ -62,6 +57,7 @@ class Stock:
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
     _touched: dict[str, float] = field(default_factory=dict)
+    _remembered: dict[str, str] = field(default_factory=dict)
     _standing: dict[str, tuple[int, float]] = field(default_factory=dict)
     _sources: dict[str, float] = field(default_factory=dict)
 
@@ -81,7 +77,7 @@ class Stock:
             found = Shelf(pool.names()).find(key_of(checksum))
         found = found or self._brought(pool, located, checksum, progress)
         self._touch(pool, found)
-        _remember(pool, located, found)
+        self._remember(pool, located, found)
         return found
 
     def tidy(self, pool: Pool) -> None:
@@ -110,7 +106,7 @@ class Stock:
         self, pool: Pool, located: Located, checksum: str | None, progress: Progress
     ) -> InStock:
         place = _readable(pool, located.place)
-        bringing = _Bringing(pool, progress, self.clock)
+        bringing = Bringing(pool, progress, self.clock)
         with open_image(place, checksum, self.workshop.limits, bringing.beat) as fetch:
             key = key_of(checksum or f"{located.identity} {fetch.version}")
             found = Shelf(pool.names()).find(key) or self._elsewhere(pool, key, progress)
@@ -163,81 +159,22 @@ class Stock:
             pool.fill(image.mark, 1, [b"\n"])
             self._touched[image.volume] = self.clock()
 
-
-class _Bringing:
-    """One image on its way to a host, and the claim that shows it."""
-
-    def __init__(self, pool: Pool, progress: Progress, clock: Callable[[], float]) -> None:
-        self._pool = pool
-        self._progress = progress
-        self._clock = clock
-        self._claim: str | None = None
-        self._fetch: Fetch | None = None
-        self._beats = 0
-        self._last = 0.0
-
-    def beat(self) -> None:
-        """Show that somebody is at it; called all the time."""
-        if self._fetch is not None:
-            self._progress.done = self._fetch.done
-        if self._claim is None or self._clock() - self._last < BEAT_SECONDS:
+    def _remember(self, pool: Pool, located: Located, image: InStock) -> None:
+        """Note on the host from where an image came; what came from there before is forgotten."""
+        identity = located.identity
+        if located.comes_with_us or self._remembered.get(identity) == image.volume:
             return
-        self._beats += 1
-        self._pool.fill(self._claim, 0, [bytes(BEAT_BYTES * self._beats)])
-        self._last = self._clock()
-
-    def bring(self, key: str, fetch: Fetch, scratch: Path | None) -> InStock:
-        """Bring an image that was opened."""
-        stem = new_stem(key)
-        self._fetch, self._claim = fetch, claim(stem)
-        self._progress.total = fetch.length
-        try:
-            self.beat()
-            with self._usable(fetch, scratch) as ready:
-                return self._store(stem, ready)
-        finally:
-            self._pool.remove(self._claim)
-            self._claim = None
-
-    def _usable(
-        self, fetch: Fetch, scratch: Path | None
-    ) -> AbstractContextManager[Fetch | Converted]:
-        if not fetch.inspected.is_foreign:
-            return nullcontext(fetch)
-        return converted(fetch, scratch, self.beat)
-
-    def _store(self, stem: str, ready: Fetch | Converted) -> InStock:
-        name = f"{stem}.{ready.inspected.format}"
-        count = 0
-
-        def counted() -> Iterator[bytes]:
-            nonlocal count
-            for chunk in ready.chunks():
-                count += len(chunk)
-                self.beat()
-                yield chunk
-
-        self._pool.fill(name, ready.length or 0, counted())
-        size = ready.inspected.virtual_bytes or count
-        if self._pool.find(name) is None:
-            raise Busy("somebody removed the image while it was brought", reason="ImageIncomplete")
-        self._pool.fill(mark(name, size), 1, [b"\n"])
-        return InStock(name, ready.inspected.format, size)
+        name, names = alias(identity, image.key), pool.names()
+        for old in names:
+            if old.startswith(alias(identity)) and old != name:
+                pool.remove(old)
+        if name not in names:
+            pool.fill(name, 1, [b"\n"])
+        self._remembered[identity] = image.volume
 
 
 def _readable(pool: Pool, place: Bytes | HostFile) -> Bytes:
     return HostFileBytes(pool, place) if isinstance(place, HostFile) else place
-
-
-def _remember(pool: Pool, located: Located, image: InStock) -> None:
-    """Note from where an image came; what came from there before is forgotten first."""
-    name, beginning = alias(located.identity, image.key), alias(located.identity)
-    names = pool.names()
-    for old in names:
-        if old.startswith(beginning) and old != name:
-            pool.remove(old)
-    if name not in names:
-        pool.fill(name, 1, [b"\n"])
 
 
 def _own_checksum(located: Located) -> str | None:
