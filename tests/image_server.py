@@ -4,7 +4,7 @@ import http.server
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 __all__ = ["ImageServer", "image_server"]
@@ -72,6 +72,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(content[at : min(at + CHUNK, end)])
             if images.pause:
                 time.sleep(images.pause)
+
+    def handle(self) -> None:
+        # Whoever asked may be killed meanwhile.
+        with suppress(ConnectionError):
+            super().handle()
 
     def start(self, content: bytes) -> int:
         wanted = self.headers.get("Range")

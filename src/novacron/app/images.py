@@ -60,7 +60,7 @@ class ImageFinder:
             case "s3":
                 return Located(source, s3_bytes(source, await self._bucket(), self._reach))
             case "marketplace":
-                return await self._marketed(source, (await self.catalogue()).find(rest), plan)
+                return await self._marketed(source, await self._entry(rest), plan)
             case "pvc":
                 claims = ClaimedImages(self.settings, self.client, self.node)
                 return Located(source, await claims.find(source, plan.ref.namespace))
@@ -68,13 +68,15 @@ class ImageFinder:
                 return Located(source, self._host_file(source, rest, plan.ref.namespace))
         raise Rejected(f"images from {scheme}:// are not known", reason="ImageNotFound")
 
-    async def catalogue(self) -> Catalogue:
-        """Return the catalogue with what the cluster adds to it."""
+    async def _entry(self, name: str) -> Entry:
+        """Return what a name of the catalogue stands for; one that is not known may be new."""
         now = asyncio.get_running_loop().time()
-        if self._catalogue is None or now - self._catalogue[0] > FRESH_SECONDS:
-            name, namespace = self.settings.image_catalogue, self.settings.namespace
-            self._catalogue = (now, await catalogue_of(self.client, name, namespace))
-        return self._catalogue[1]
+        read_at, catalogue = self._catalogue or (0.0, Catalogue({}))
+        if name not in catalogue.entries or now - read_at > FRESH_SECONDS:
+            extension, namespace = self.settings.image_catalogue, self.settings.namespace
+            catalogue = await catalogue_of(self.client, extension, namespace)
+            self._catalogue = (now, catalogue)
+        return catalogue.find(name)
 
     @property
     def _reach(self) -> Reach:

@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -23,6 +24,7 @@ FIELDS = frozenset(
     {"url", "checksum", "checksumFile", "format", "user", "description", "cpu", "memory", "disk"}
 )
 FORMATS = ("qcow2", "raw", "vmdk", "vhdx", "ova")
+AGAIN = timedelta(seconds=20)
 SCHEMES = {"url": ("https", "http", "s3", "builtin"), "checksumFile": ("https", "http")}
 CHECKSUM = re.compile(r"^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$")
 NAME = re.compile(r"^[a-z0-9]([a-z0-9._-]{0,126}[a-z0-9])?$")
@@ -56,7 +58,9 @@ class Catalogue:
         near = difflib.get_close_matches(name, self.entries, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}" if near else "novacron image list shows all"
         raise Rejected(
-            f"no image in the catalogue is called {name}; {hint}", reason="ImageNotFound"
+            f"no image in the catalogue is called {name}; {hint}",
+            reason="ImageNotFound",
+            again=AGAIN,
         )
 
     def extended(self, text: str, origin: str) -> "Catalogue":

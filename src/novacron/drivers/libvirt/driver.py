@@ -167,13 +167,15 @@ class LibvirtDriver(LibvirtConsoles):
         """Tell of the host behind this connection."""
         host = self._host
         self._forget_premises()  # they may have changed
-        yield await self._work(
+        facts = await self._work(
             lambda builder: facts_of(builder.pool.connection, host, builder.machinery)
         )
+        # Now, because whoever asks may want no more than the first answer.
         try:
             await self._work(lambda builder: self._stock.tidy(builder.pool))
         except DriverError as error:
             log.warning("images on host %s are not in order: %s", host.name, error)
+        yield facts
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""
