@@ -72,10 +72,11 @@ def test_a_server_that_only_knows_whole_files_is_read_again_up_to_there(
     assert server.started_at == [0, 0]
 
 
-def test_what_changed_meanwhile_is_never_mixed(server: ImageServer) -> None:
+@pytest.mark.parametrize("checksum", [None, f"sha256:{DIGEST}"])
+def test_what_changed_meanwhile_is_never_mixed(server: ImageServer, checksum: str | None) -> None:
     """Half of the old image and half of the new one would be neither."""
     url = server.add("disk", DISK, once=True)
-    with open_image(WebBytes(url, LOOPBACK), None, Limits(), clock=Hurried()) as fetch:
+    with open_image(WebBytes(url, LOOPBACK), checksum, Limits(), clock=Hurried()) as fetch:
         chunks = fetch.chunks()
         next(chunks)
         server.add("disk", DISK.replace(b"d", b"n"))

@@ -130,8 +130,10 @@ class Building:
 
     def close(self) -> None:
         """Leave everything as it is: what was begun is found by its definition."""
-        for task in (*self._tasks, *(each.task for each in self._images.values())):
+        for task in self._tasks:
             task.cancel()
+        for delivery in self._images.values():
+            delivery.task.cancel()
 
     async def _build(self, site: _Site) -> None:
         uid = site.plan.ref.uid
@@ -156,8 +158,9 @@ class Building:
         delivery = self._delivery(located, site.plan)
         task, site.progress = delivery.task, delivery.progress
         stop = asyncio.create_task(site.stop.wait())
+        either: set[asyncio.Future[Any]] = {task, stop}
         try:
-            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop.cancel()
         if site.stop.is_set():

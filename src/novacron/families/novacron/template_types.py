@@ -89,9 +89,9 @@ class Image(Model):
         | None
     ) = None
     """What the image's bytes must amount to, such as sha256:…"""
-    pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
     """Always asks the source for every new machine if the image changed; IfNotPresent takes what
-    the host has from there; Never takes only that."""
+    the host has from there; Never takes only that. Without it, IfNotPresent."""
 
 
 def _family(number: int, example: str) -> tuple[Rule, Rule]:
