@@ -65,6 +65,7 @@ def main() -> None:
         watch_namespaces=tuple(os.environ["WATCH_NAMESPACE"].split(",")),
         simulation_file=flags.simulation_file,
         images_directory=flags.images_directory,
+        image_allow=("127.0.0.0/8",),
         shutdown_grace=parse_duration(flags.shutdown_grace),
     )
     configure_logs("info", "text")

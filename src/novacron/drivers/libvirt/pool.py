@@ -114,6 +114,17 @@ class Pool:
         self._create(_volume(name, length, "raw"))
         if not length and not chunks:
             return
+        try:
+            self._write(name, chunks)
+        except BaseException:
+            self.remove(name)
+            raise
+
+    def touch(self, name: str) -> None:
+        """Write over the first byte of a volume, so that its time is now."""
+        self._write(name, [b"\n"])
+
+    def _write(self, name: str, chunks: Iterable[bytes]) -> None:
         stream = self.connection.newStream()
         volume = self.pool.storageVolLookupByName(name)
         try:
@@ -123,7 +134,6 @@ class Pool:
             stream.finish()
         except BaseException:
             _abort(stream)
-            self.remove(name)
             raise
 
     def length(self, name: str) -> int:

@@ -113,6 +113,7 @@ class Stock:
             if found is not None:
                 return found
             made = bringing.bring(key, fetch, self.workshop.scratch)
+            self._touched[made.volume] = self.clock()
         if self.most_bytes is not None:
             clear_images(pool, self.most_bytes, frozenset({made.volume}))
         return made
@@ -156,7 +157,7 @@ class Stock:
         """Note on the host that an image was used; not more often than it matters."""
         last = self._touched.get(image.volume)
         if last is None or self.clock() - last > TOUCH_SECONDS:
-            pool.fill(image.mark, 1, [b"\n"])
+            pool.touch(image.mark)
             self._touched[image.volume] = self.clock()
 
     def _remember(self, pool: Pool, located: Located, image: InStock) -> None:
