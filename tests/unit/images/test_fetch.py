@@ -8,6 +8,7 @@ import pytest
 from image_server import ImageServer, image_server
 from novacron.core.errors import Busy, Rejected
 from novacron.images import Limits, Reach, WebBytes, open_image
+from novacron.images.inspect import HEADER
 from novacron.images.steady import Clock
 
 DISK = (b"\0" * 510 + b"\x55\xaa").ljust(500_000, b"d")
@@ -113,6 +114,14 @@ def test_more_bytes_than_are_taken(server: ImageServer) -> None:
     limits = Limits(image_bytes=len(DISK) - 1)
     with pytest.raises(Rejected) as refusal:
         read(server.add("disk", DISK), limits=limits)
+    assert refusal.value.reason == "ImageTooLarge"
+
+
+def test_a_disk_that_nobody_has(server: ImageServer) -> None:
+    """A few bytes can claim to be any size."""
+    head = HEADER.pack(b"QFI\xfb", 3, 0, 0, 16, 2**60).ljust(4096, b"\0")
+    with pytest.raises(Rejected, match="disk of 1073741824 GiB") as refusal:
+        read(server.add("disk", head))
     assert refusal.value.reason == "ImageTooLarge"
 
 
