@@ -53,6 +53,8 @@ EVERYWHERE = [
     _rule("", ["nodes"], ["get"]),
     # app.claimed_images: which directory a claim is, for pvc:// images
     _rule("", ["persistentvolumes"], ["get"]),
+    # controllers.ledger: how namespaces are labelled, which affinity rules may choose by
+    _rule("", ["namespaces"], ["list", "watch"]),
     # runtime.webhook_configuration: filled in, never created. It comes and goes with the roles:
     # one that an operator made anew while it is uninstalled would refuse changes for ever.
     _rule(ADMISSION, ["mutatingwebhookconfigurations"], ["get"], [WEBHOOKS]),

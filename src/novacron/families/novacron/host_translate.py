@@ -3,10 +3,14 @@
 Reads objects as the API server stores them: their shape was checked by their schema.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
+from novacron.core.cpu import Cpu
 from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks, Overcommit, Taint
+from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib
+from novacron.families.novacron.affinity_translate import devices_of, written_devices
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -39,6 +43,8 @@ class HostKind:
         if report.facts is not None:
             status["allocatable"] = written_amounts(report.allocatable)
             status |= _written_facts(report.facts)
+        if report.capabilities is not None:
+            status["capabilities"] = sorted(report.capabilities) or None
         if report.machines is not None:
             status["machines"] = report.machines
         if report.node_marks is not None:
@@ -69,7 +75,24 @@ def _host(obj: Object) -> DeclaredHost:
         conditions=conditions_of(status),
         allocatable=amounts(status.get("allocatable")),
         node_marks=_node_marks(status.get("node") or {}),
+        devices=devices_of(status.get("devices")),
+        cpu=_cpu(status),
+        offers=frozenset(_offers(status)),
     )
+
+
+def _cpu(status: Object) -> Cpu | None:
+    written = status.get("cpu") or {}
+    if not written.get("model"):
+        return None
+    features = frozenset(written.get("features") or ())
+    return Cpu(written["model"], features, status.get("accelerator") or "")
+
+
+def _offers(status: Object) -> Iterator[Offer]:
+    """Return what the host has that others may not; "*" for what nobody asked it about."""
+    for name in status.get("capabilities", ("*",)):
+        yield Offer(OfferKind.CAPABILITY, name)
 
 
 def _node_marks(node: Object) -> NodeMarks:
@@ -111,5 +134,5 @@ def _written_facts(facts: HostFacts) -> Object:
             for place in facts.storage
         ]
         or None,
-        "devices": list(facts.devices) or None,
+        "devices": written_devices(facts.devices) or None,
     }

@@ -11,6 +11,7 @@ from novacron.crd import (
     Column,
     CustomResource,
     ListMap,
+    ListSet,
     Model,
     PositiveQuantity,
     Rule,
@@ -21,6 +22,7 @@ from novacron.families.novacron.shared_types import Amount, Amounts, Condition, 
 __all__ = [
     "Host",
     "HostCpu",
+    "HostDevice",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
@@ -32,6 +34,7 @@ __all__ = [
     "SecretName",
     "SimulatedCapacity",
     "SimulatedDelays",
+    "SimulatedDevice",
     "SimulatedFault",
     "SimulatedUsage",
     "Simulation",
@@ -124,6 +127,21 @@ class SimulatedUsage(Model):
     """Share of its disk."""
 
 
+class SimulatedDevice(Model):
+    """A piece of hardware that the simulated host has."""
+
+    address: Annotated[str, Field(min_length=1, max_length=63)]
+    """Where the host has it."""
+    type: Annotated[str, Field(min_length=1, max_length=63)]
+    """What it is, such as gpu."""
+    vendor: Annotated[str, Field(max_length=63)] | None = None
+    """Who makes it."""
+    model: Annotated[str, Field(max_length=63)] | None = None
+    """Which one."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
 class Simulation(Model):
     """A host that exists only in memory."""
 
@@ -135,6 +153,8 @@ class Simulation(Model):
     """What goes wrong."""
     usage: SimulatedUsage = SimulatedUsage()
     """How much its guests use."""
+    devices: Annotated[list[SimulatedDevice], ListMap("address"), Field(max_length=64)] = []
+    """Hardware it can hand to machines."""
 
 
 class Libvirt(Model):
@@ -248,6 +268,21 @@ class HostStorage(Model):
     """How much it holds."""
 
 
+class HostDevice(Model):
+    """A piece of hardware that can be handed to a machine."""
+
+    address: str
+    """Where the host has it: its PCI address, or the UUID of a mediated device."""
+    type: str
+    """What it is: gpu, nic, nvme, storage, accelerator, mdev or other."""
+    vendor: str
+    """Who makes it, as a machine asks for it."""
+    model: str
+    """Which one, as a machine asks for it."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
 class HostNode(Model):
     """How the host's node is marked."""
 
@@ -268,6 +303,8 @@ class HostStatus(Model):
     """What may be promised to machines: the capacity times overcommit."""
     machines: Annotated[int, Field(ge=0)] | None = None
     """How many machines it has."""
+    capabilities: Annotated[list[str], ListSet()] = []
+    """What its driver can do beyond making, starting, stopping and removing machines."""
     driver_version: str | None = None
     """What the hypervisor says it is."""
     versions: dict[str, str] = {}
@@ -280,7 +317,7 @@ class HostStatus(Model):
     """The kinds of machine it can run."""
     storage: Annotated[list[HostStorage], ListMap("name")] = []
     """Where it keeps disks."""
-    devices: Annotated[list[str], Atomic()] = []
+    devices: Annotated[list[HostDevice], ListMap("address")] = []
     """Hardware it can hand to machines."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""

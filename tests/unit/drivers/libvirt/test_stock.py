@@ -216,7 +216,7 @@ def test_the_least_recently_used_images_make_room(scene: Scene) -> None:
     ]
     used = scene.pool.find(images[0].volume)
     assert used is not None
-    scene.pool.overlay("overlay", 64, used, "raw")
+    scene.pool.overlay("overlay", 64, images[0].volume, "raw")
     for age, image in ((4000, images[0]), (3000, images[1]), (2000, images[2])):
         mark = Path(scene.daemon) / image.mark
         subprocess.run(["touch", "-d", f"-{age} seconds", mark], check=True)
