@@ -67,6 +67,7 @@ def test_machines_are_out_of_reach_in_namespaces_that_are_not_watched(render: Re
     assert {right.resource for right in everywhere} == {
         "hosts",
         "hosts/status",
+        "namespaces",
         "nodes",
         "persistentvolumes",
         "mutatingwebhookconfigurations",

@@ -178,7 +178,7 @@ def test_progress_is_seen_while_an_image_comes(real: LibvirtStage) -> None:
 
 def test_two_machines_share_one_download(real: LibvirtStage) -> None:
     """Whoever comes second waits for the first."""
-    url = real.images.add("common.raw", DEAF + b"common")
+    url = real.images.add("common.raw", DEAF + b"in common")
     for name in ("first", "second"):
         real.create(name, url)
     for name in ("first", "second"):
@@ -266,7 +266,7 @@ def parts(stage: LibvirtStage) -> set[str]:
 def test_an_image_in_a_bucket(real: LibvirtStage, cluster_says: Cluster, tmp_path: Path) -> None:
     """With what a Secret says, and a server that checks it."""
     (tmp_path / "buckets/golden").mkdir(parents=True)
-    (tmp_path / "buckets/golden/disk.raw").write_bytes(DEAF + b"bucket")
+    (tmp_path / "buckets/golden/disk.raw").write_bytes(DEAF + b"in a bucket")
     with versitygw.serving(tmp_path / "buckets", free_port()) as endpoint:
         name = f"s3-{real.scene.namespace}"
         secret = {
