@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import libvirt
+import libvirt_qemu
 
 from crash.knife import CutClient, CutDriver, Knife, Point
 from novacron.app.drivers import driver_makers
@@ -35,12 +36,14 @@ def cut_libvirt(knife: Knife) -> None:
         ),
         libvirt.virDomain: (
             *("create", "destroy", "undefineFlags", "setMetadata", "blockResize"),
-            *("setVcpusFlags", "shutdownFlags"),
+            *("setVcpusFlags", "shutdownFlags", "snapshotCreateXML", "revertToSnapshot"),
         ),
         libvirt.virStoragePool: ("create", "createXML", "setAutostart"),
         libvirt.virStorageVol: ("upload", "delete", "resize"),
         libvirt.virStream: ("finish",),
         libvirt.virNetwork: ("create", "setAutostart"),
+        libvirt.virDomainSnapshot: ("delete",),
+        libvirt_qemu: ("qemuMonitorCommand",),
     }
     for owner, names in writes.items():
         for name in names:

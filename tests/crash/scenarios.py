@@ -36,6 +36,19 @@ def gone(obj: Object | None) -> bool:
     return obj is None
 
 
+def snapshots(obj: Object | None) -> set[str]:
+    """Return the names of a machine's snapshots."""
+    return {each["name"] for each in ((obj or {}).get("status") or {}).get("snapshots") or ()}
+
+
+def went_back(obj: Object | None) -> bool:
+    """It went back to one snapshot, has another, and a third is gone; and it runs."""
+    if obj is None or not running(obj):
+        return False
+    request = (obj["status"].get("restore") or {}).get("request")
+    return request == "r1" and snapshots(obj) == {"before", "new"}
+
+
 def _as_asked(obj: Object) -> bool:
     asked = obj["spec"]["template"]["spec"]["resources"]
     has = obj["status"].get("resources") or {}
@@ -55,22 +68,49 @@ class Scenario:
     running_before: bool = True
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
+    with_device: bool = False
+    snapshots_before: tuple[str, ...] = ()
+
+    def begins(self, obj: Object | None) -> bool:
+        """Say whether a machine is where the scenario begins."""
+        ready = running(obj) if self.running_before else stopped(obj)
+        return ready and snapshots(obj) == set(self.snapshots_before)
 
 
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
 SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
+GPUS = {
+    "devices": [
+        {"address": f"0000:3b:00.{n}", "type": "gpu", "vendor": "nvidia", "model": f"model-{n}"}
+        for n in range(64)
+    ]
+}
+
+# Restored first, then one discarded and one taken.
+SNAPSHOTS = {
+    "spec": {
+        "snapshots": [{"name": "gone", "discard": True}, {"name": "new"}],
+        "restore": {"snapshot": "before", "request": "r1"},
+    }
+}
+OF_SNAPSHOTS = Scenario(
+    "snapshots", went_back, patch=SNAPSHOTS, snapshots_before=("before", "gone")
+)
 
 SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create slowly", running, exists_before=False, simulation=SLOWLY),
+    Scenario("create with device", running, exists_before=False, simulation=GPUS, with_device=True),
+    Scenario("delete with device", gone, patch=None, simulation=GPUS, with_device=True),
     Scenario("resize", running, patch=RESOURCES),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
     Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
+    OF_SNAPSHOTS,
 )
 
 # With real guests, which take real time; the first is part of the everyday tests.
@@ -83,4 +123,5 @@ REAL_SCENARIOS = (
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
     Scenario("delete", gone, patch=None),
+    OF_SNAPSHOTS,
 )

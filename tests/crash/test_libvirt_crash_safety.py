@@ -10,7 +10,7 @@ import libvirt
 import pytest
 
 from api import Api
-from crash.scenarios import REAL_SCENARIOS, Scenario
+from crash.scenarios import REAL_SCENARIOS, Scenario, snapshots
 from crash.theatre import NAME, Theatre
 from e2e.libvirt.conftest import DEAF
 from image_server import ImageServer, image_server
@@ -66,6 +66,9 @@ class Real:
         connection = libvirt.open(self.daemon.uri)
         uids = {obj["metadata"]["uid"] for obj in objects.values()}
         assert {domain.UUIDString() for domain in connection.listAllDomains()} == uids
+        for obj in objects.values():
+            domain = connection.lookupByUUIDString(obj["metadata"]["uid"])
+            assert set(domain.snapshotListNames()) == snapshots(obj)
         pool = connection.storagePoolLookupByName("novacron")
         pool.refresh()
         names = [name for name in pool.listVolumes() if not name.startswith("image-")]

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from novacron.controllers.restarts import Restarts
+from novacron.controllers.restoring import restore
 from novacron.controllers.round import BACK_OFF, PENDING, Round, Scope
+from novacron.controllers.snapshots import Tended, protect, tend
 from novacron.core.driver import Drivers
 from novacron.core.errors import DriverError, OutOfCapacity, Unreachable
 from novacron.core.machine import Machine, MachinePlan, Observed, Power
@@ -128,6 +130,8 @@ async def remove(scope: Scope) -> Outcome:
 
     Also one that is not seen: whoever took it away may have left its disks.
     """
+    if (held := await protect(scope)) is not None:
+        return held
     scope.restarts.forget(scope.machine.uid)
     if scope.seen is None or scope.seen.changing != "delete":
         scope.may_act()
@@ -159,6 +163,7 @@ def _amount(machine: Machine) -> str:
 
 LIFECYCLE = (
     Step("Created", create),
+    Step("Restored", restore),
     Step("Configured", configure),
     Step("Powered", set_power),
 )
@@ -203,7 +208,15 @@ class MachineReconciler:
         now = self.now()
         scope = Scope(machine, driver, seen, self.may_act, now, self.grace, self.restarts)
         outcomes = await run_steps(steps, scope)
-        return Round(outcomes, scope.seen, scope.refused, tuple(scope.happened))
+        tended = Tended() if machine.deleting else await tend(scope)
+        return Round(
+            outcomes,
+            scope.seen,
+            scope.refused,
+            tuple(scope.happened),
+            tended.report,
+            tended.again,
+        )
 
 
 def _no_host(machine: Machine) -> Blocked:

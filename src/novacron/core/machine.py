@@ -11,6 +11,7 @@ from novacron.core.conditions import Condition
 from novacron.core.devices import HostDevice
 from novacron.core.image import PullPolicy
 from novacron.core.offer import Offer
+from novacron.core.snapshot import NO_WISHES, SnapshotWishes
 from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
@@ -144,7 +145,8 @@ class Observed:
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
-    somebody else changed about it, and ``ended`` why it is off if it was on.
+    somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
+    those that bind it to its host.
     """
 
     uid: str
@@ -163,6 +165,7 @@ class Observed:
     drifted: str | None = None
     ended: str | None = None
     progress: str | None = field(default=None, compare=False)
+    snapshots: int = 0
 
     @property
     def configured(self) -> Resources:
@@ -227,6 +230,7 @@ class Machine:
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
+    snapshots: SnapshotWishes = NO_WISHES
 
     @property
     def ref(self) -> MachineRef:

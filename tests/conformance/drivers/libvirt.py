@@ -82,7 +82,7 @@ def _clear(connection: libvirt.virConnect) -> None:
     for domain in connection.listAllDomains():
         if domain.isActive():
             domain.destroy()
-        domain.undefine()
+        domain.undefineFlags(libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA)
     for pool in connection.listAllStoragePools():
         with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
             pool.refresh()

@@ -169,7 +169,9 @@ def test_a_disk_that_is_full(fragile: LibvirtStage) -> None:
     )
     # The pool's size was read when it was full of room; what counts is what happens.
     fragile.create("squeezed", fragile.images.add("big.raw", DEAF * 3), disk="3Mi")
-    obj = fragile.scene.until("squeezed", lambda obj: bool(condition(obj, "Placed")))
+    obj = fragile.scene.until(
+        "squeezed", lambda obj: condition(obj, "Placed").get("status") == "False"
+    )
     assert condition(obj, "Placed")["reason"] in ("HostFull", "NoHostFits")
     fragile.daemon.in_its_mounts("umount", "-l", pool)
     fragile.scene.until_running("squeezed")

@@ -31,6 +31,7 @@ from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX, Mark
 from novacron.drivers.libvirt.network import ensure_network
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.seed import seed_of
+from novacron.drivers.libvirt.snapshot_record import seeds
 from novacron.drivers.libvirt.stock import InStock
 
 __all__ = ["Builder"]
@@ -138,6 +139,7 @@ class Builder:
         if name != domain.configured.seed:
             self._sow(name, seed)
         self._write(plan, domain.configured.name, name)
+        in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
         if domain.running is not None:
             self._change_running(plan, domain)

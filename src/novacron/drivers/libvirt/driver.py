@@ -22,6 +22,7 @@ from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, Known, find, needed_volumes, observed, read
+from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
 from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
@@ -32,15 +33,15 @@ __all__ = ["LibvirtDriver"]
 
 log = logging.getLogger(__name__)
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE})
+CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.SNAPSHOTS})
 SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
 IMAGES_AS_USUAL = Workshop()
 
 
-class LibvirtDriver(LibvirtConsoles):
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``Console``.
+class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Console`` and ``Snapshots``.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
     after the caller saw it, so the caller has to look again.
@@ -66,7 +67,7 @@ class LibvirtDriver(LibvirtConsoles):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call and have consoles."""
+        """Machines are listed in one call, have consoles, and snapshots are taken of them."""
         return CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
@@ -161,8 +162,10 @@ class LibvirtDriver(LibvirtConsoles):
         self._stopping.forget(ref.uid)
         if self._building.stop(ref.uid):
             raise Busy(f"{ref.name} is still being made; what there is of it goes then", SOON)
+        self._errands.require_idle(ref.uid)
         await self._work(lambda builder: builder.remove(ref.uid, find(builder.connection, ref.uid)))
         self._building.forget(ref.uid)
+        self._errands.forget(ref.uid)
         return Accepted()
 
     async def hosts(self) -> AsyncIterator[HostFacts]:
@@ -183,12 +186,23 @@ class LibvirtDriver(LibvirtConsoles):
         """Let go of the connection; what is under way is found and finished by the next one."""
         self._stopping.close()
         self._building.close()
+        await self._errands.close()
         await self._connection.close()
 
     def _known(self) -> Known:
-        return Known(self._building.uids, self._stopping.uids, self._usage, self._building.progress)
+        return Known(
+            self._building.uids,
+            self._stopping.uids,
+            self._usage,
+            self._building.progress,
+            self._errands.those(RESTORE),
+        )
 
     def _require_idle(self, uid: str) -> None:
+        self._require_still(uid)
+        self._errands.require_idle(uid)
+
+    def _require_still(self, uid: str) -> None:
         self._require_built(uid)
         if uid in self._stopping.uids:
             raise Busy("it is being stopped")

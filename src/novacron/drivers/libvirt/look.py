@@ -74,6 +74,7 @@ class Known:
     stopping: frozenset[str] = frozenset()
     usage: Mapping[str, Usage] = field(default_factory=dict)
     progress: Mapping[str, str] = field(default_factory=dict)
+    restoring: frozenset[str] = frozenset()
 
 
 def needed_volumes(defined: Defined) -> frozenset[str]:
@@ -89,6 +90,7 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
     # Never made anew under a guest that runs, whatever became of its files.
     complete = complete or running is not None
     addresses = addresses_of(domain.handle, running) if running else ()
+    snapshots = int(domain.handle.snapshotNum())
     awaited = running is not None and bool(running.macs) and not addresses
     return Observed(
         uid=uid,
@@ -106,6 +108,7 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
         awaits_restart=_awaits_restart(domain),
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
+        snapshots=snapshots,
     )
 
 
@@ -118,6 +121,8 @@ def _due(uid: str, known: Known, *, awaited: bool) -> timedelta | None:
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
     if not complete or domain.uid in known.building:
         return "create"
+    if domain.uid in known.restoring:
+        return "restore"
     leaving = domain.state == libvirt.VIR_DOMAIN_SHUTDOWN or domain.uid in known.stopping
     return "stop" if domain.running is not None and leaving else None
 

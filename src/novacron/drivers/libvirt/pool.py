@@ -3,7 +3,7 @@
 Nothing here assumes a path of this machine: the daemon may be far away.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,10 +12,11 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from novacron.core.errors import Rejected
+from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool"]
+__all__ = ["Pool", "open_pool", "read_volume", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -62,6 +63,20 @@ def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStora
         # Another process of ours may have been faster.
         return connection.storagePoolLookupByName(host.pool)
     return made
+
+
+def storage_of(connection: libvirt.virConnect) -> tuple[StorageFacts, ...]:
+    """Return how much room there is in every pool that is started, ours or not."""
+
+    def found() -> Iterator[StorageFacts]:
+        for pool in connection.listAllStoragePools(libvirt.VIR_CONNECT_LIST_STORAGE_POOLS_ACTIVE):
+            with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
+                pool.refresh()
+            with suppress(libvirt.libvirtError):  # stopped since it was listed
+                _, capacity, _, available = pool.info()
+                yield StorageFacts(pool.name(), capacity // MIB, available // MIB)
+
+    return tuple(sorted(found(), key=lambda place: place.name))
 
 
 @dataclass(frozen=True)
@@ -151,17 +166,7 @@ class Pool:
         volume = self.find(name)
         if volume is None:
             return b""
-        stream = self.connection.newStream()
-        volume.download(stream, start, 0)
-        parts: list[bytes] = []
-        try:
-            while part := stream.recv(CHUNK):
-                parts.append(part)
-            stream.finish()
-        except BaseException:
-            _abort(stream)
-            raise
-        return b"".join(parts)
+        return read_volume(volume, start)
 
     def grow(self, name: str, size_mib: int) -> None:
         """Make a volume larger; one that is large enough stays."""
@@ -198,6 +203,21 @@ class Pool:
             return None
 
 
+def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) -> bytes:
+    """Return bytes of a volume from there on; all of them when no length is given."""
+    stream = volume.connect().newStream()
+    parts: list[bytes] = []
+    try:
+        volume.download(stream, start, length)
+        while part := stream.recv(CHUNK):
+            parts.append(part)
+        stream.finish()
+    except BaseException:
+        _abort(stream)
+        raise
+    return b"".join(parts)
+
+
 def _volume(name: str, capacity: int, kind: str) -> ET.Element:
     volume = ET.Element("volume")
     ET.SubElement(volume, "name").text = name
@@ -206,6 +226,9 @@ def _volume(name: str, capacity: int, kind: str) -> ET.Element:
         ET.SubElement(volume, "allocation").text = "0"
     target = ET.SubElement(volume, "target")
     ET.SubElement(target, "format", type=kind)
+    if kind == "qcow2":
+        # libvirt's usual form is one that cannot grow once it has snapshots.
+        ET.SubElement(target, "compat").text = "1.1"
     permissions = ET.SubElement(target, "permissions")
     ET.SubElement(permissions, "mode").text = "0600"
     return volume

@@ -20,12 +20,13 @@ from novacron.drivers.simulation.errors import core_errors
 from novacron.drivers.simulation.faults import Operation, strike
 from novacron.drivers.simulation.host import SimulatedHost
 from novacron.drivers.simulation.room import require_sense, require_whole_disk
+from novacron.drivers.simulation.snapshots import SimulatedSnapshots
 from novacron.drivers.simulation.store import Store
 from novacron.drivers.simulation.turn import Turn, microseconds
 
 __all__ = ["SimulationDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.RESIZE_RUNNING})
+CAPABILITIES = frozenset({Capability.INVENTORY, Capability.RESIZE_RUNNING, Capability.SNAPSHOTS})
 
 
 def utc_now() -> datetime:
@@ -33,8 +34,8 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class SimulationDriver:
-    """One host of the simulation; satisfies ``Driver`` and ``Inventory``.
+class SimulationDriver(SimulatedSnapshots):
+    """One host of the simulation; satisfies ``Driver``, ``Inventory`` and ``Snapshots``.
 
     An order that the machine is already carrying out is accepted again; one that contradicts
     the operation under way is ``Busy`` until that ends. ``resize`` and ``set_power`` of a
@@ -59,7 +60,7 @@ class SimulationDriver:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call, and running ones change size."""
+        """Machines are listed in one call, running ones change size, and all have snapshots."""
         return CAPABILITIES
 
     async def observe(self, ref: MachineRef) -> Observed | None:

@@ -35,6 +35,9 @@ class Operation(StrEnum):
     DELETE = "delete"
     MACHINES = "machines"
     HOSTS = "hosts"
+    SNAPSHOT = "snapshot"
+    RESTORE = "restore"
+    DISCARD = "discard"
 
 
 @dataclass(frozen=True, slots=True)

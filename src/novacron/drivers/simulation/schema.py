@@ -4,7 +4,7 @@ The file keeps its own books: triggers count what machines hold of their host an
 addresses back, so no writer, not even a person with a SQLite shell, can get them wrong.
 """
 
-__all__ = ["SCHEMA", "SCHEMA_VERSION"]
+__all__ = ["SCHEMA", "SCHEMA_VERSION", "SNAPSHOTS"]
 
 # The number that SCHEMA leaves in the file; raise both together.
 SCHEMA_VERSION = 1
@@ -87,4 +87,21 @@ CREATE TRIGGER IF NOT EXISTS machine_gone AFTER DELETE ON machines BEGIN
 END;
 
 PRAGMA user_version = 1;
+"""
+
+# Made beside the rest, so that files from before there were snapshots can still be used.
+SNAPSHOTS = """
+CREATE TABLE IF NOT EXISTS snapshots (
+  machine INTEGER NOT NULL REFERENCES machines (number),
+  name TEXT NOT NULL,
+  created_us INTEGER NOT NULL,
+  size_bytes INTEGER NOT NULL,
+  memory INTEGER NOT NULL,
+  restored TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (machine, name)
+) WITHOUT ROWID;
+
+CREATE TRIGGER IF NOT EXISTS snapshots_gone AFTER DELETE ON machines BEGIN
+  DELETE FROM snapshots WHERE machine = old.number;
+END;
 """

@@ -35,6 +35,7 @@ from novacron.families.novacron.affinity_translate import (
     wanted_devices_of,
     written_devices,
 )
+from novacron.families.novacron.snapshot_translate import wishes_of, written_snapshots
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -56,7 +57,6 @@ NOT_YET = {
 }
 # For machines stored before the schema had it as a default.
 DEFAULT_DISK = "10Gi"
-SNAPSHOTS_NOT_YET = "no snapshots are taken"
 
 
 class VirtualMachineKind:
@@ -138,6 +138,8 @@ class VirtualMachineKind:
             status["vmID"] = report.seen.vm_id
             status["ipAddresses"] = list(report.seen.addresses) or None
             status["resources"] = _written_usage(report.seen, machine, report)
+        if report.snapshots is not None:
+            status |= written_snapshots(report.snapshots)
         return status
 
     def refusal(self, obj: Object, why: str, now: datetime) -> Object:
@@ -186,6 +188,7 @@ def _machine(obj: Object) -> Machine:
         refused_hosts=frozenset(status.get("refusedHosts") or ()),
         conditions=conditions_of(status),
         usage=_usage(status.get("resources")),
+        snapshots=wishes_of(spec, status),
     )
 
 
@@ -258,8 +261,6 @@ def _unanswered(spec: Object) -> Iterator[Unanswered]:
     for name, consequence in NOT_YET.items():
         if template.get(name):
             yield Unanswered(f"spec.template.spec.{name}", consequence)
-    if spec.get("snapshotPolicy") is not None:
-        yield Unanswered("spec.snapshotPolicy", SNAPSHOTS_NOT_YET)
 
 
 def _available(written: Mapping[str, Any] | None) -> Resources | None:
