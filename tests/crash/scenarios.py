@@ -117,6 +117,7 @@ SCENARIOS = (
 REAL_SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create from a new image", running, exists_before=False),
+    Scenario("create from a new image to convert", running, exists_before=False),
     Scenario("grow", running, patch=LARGER),
     Scenario("restart", running, patch=MORE_MEMORY),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),

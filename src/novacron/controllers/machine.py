@@ -40,8 +40,10 @@ async def create(scope: Scope) -> Outcome:
             scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
     if scope.seen is None or scope.seen.changing == "create":
+        how_far = f": {scope.seen.progress}" if scope.seen and scope.seen.progress else ""
         brief = scope.ordered is not None and scope.ordered <= A_MOMENT
-        return Wait("Creating", scope.next_look, f"being created on host {host}", brief=brief)
+        message = f"being created on host {host}{how_far}"
+        return Wait("Creating", scope.next_look, message, brief=brief)
     return Done("Created", f"exists on host {host}")
 
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from novacron.core.affinity import Affinity, Neighbour, Toleration
 from novacron.core.conditions import Condition
 from novacron.core.devices import HostDevice
+from novacron.core.image import PullPolicy
 from novacron.core.offer import Offer
 from novacron.core.snapshot import NO_WISHES, SnapshotWishes
 from novacron.core.wanted_device import WantedDevice
@@ -114,6 +115,7 @@ class MachinePlan:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
     devices: tuple[HostDevice, ...] = ()
 
     @property
@@ -136,8 +138,9 @@ class Observed:
     """What the hypervisor says of one machine now.
 
     ``changing`` names the operation under way, if any: then the rest may be about to change,
-    in ``due`` from now if the hypervisor can tell. ``abandoned`` is a creation that was begun and
-    that nobody is at work on: it goes on when it is ordered again.
+    in ``due`` from now if the hypervisor can tell; ``progress`` says how far it is.
+    ``abandoned`` is a creation that was begun and that nobody is at work on: it goes on when it is
+    ordered again.
 
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
@@ -161,6 +164,7 @@ class Observed:
     recipe: str | None = None
     drifted: str | None = None
     ended: str | None = None
+    progress: str | None = field(default=None, compare=False)
     snapshots: int = 0
 
     @property
@@ -215,6 +219,7 @@ class Machine:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
     live_migration_allowed: bool = True
     restart_allowed: bool = True
     unanswered: tuple[Unanswered, ...] = ()
@@ -257,5 +262,6 @@ class Machine:
             nics=self.nics,
             user_data=self.user_data,
             checksum=self.checksum,
+            pull=self.pull,
             devices=self.devices,
         )

@@ -110,9 +110,11 @@ class Builder:
                 f"image {plan.image} needs a disk of {needs}Mi, not {size.disk_mib}Mi",
                 reason="DiskTooSmall",
             )
-        if self.pool.find(image.volume) is None:
-            raise Busy(f"image {plan.image} went away from host {self.host.name}")
         self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
+        if self.pool.find(image.volume) is None:
+            # Somebody made room at this very moment; nothing was written to the disk yet.
+            self.pool.remove(root_volume(uid))
+            raise Busy(f"image {plan.image} went away from host {self.host.name}")
 
     def start(self, domain: Domain) -> None:
         """Start a guest; its network may have been taken down since it was made."""

@@ -18,7 +18,8 @@ class LibvirtHost:
     """How a host is reached and what of it is ours to use.
 
     ``network`` is a libvirt network by name; None is user-mode networking, which needs no rights
-    and lets nobody in.
+    and lets nobody in. ``image_cache_bytes`` is how much room images may take that no disk is on
+    top of; None is as much as there is.
     """
 
     name: str
@@ -26,6 +27,7 @@ class LibvirtHost:
     pool: str = "novacron"
     pool_path: str | None = None
     network: str | None = None
+    image_cache_bytes: int | None = None
 
     @property
     def is_session(self) -> bool:

@@ -14,6 +14,7 @@ from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 __all__ = ["Domain", "Known", "find", "needed_volumes", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
+PROGRESS_AGAIN = timedelta(seconds=2)
 ENDED = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: "the guest shut itself down",
     libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: "somebody pulled its plug",
@@ -72,6 +73,7 @@ class Known:
     building: frozenset[str] = frozenset()
     stopping: frozenset[str] = frozenset()
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    progress: Mapping[str, str] = field(default_factory=dict)
     restoring: frozenset[str] = frozenset()
 
 
@@ -98,7 +100,8 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
         changing=_changing(domain, known, complete=complete),
         addresses=addresses,
         usage=known.usage.get(uid) if running else None,
-        due=ADDRESS_AGAIN if awaited else None,
+        due=_due(uid, known, awaited=awaited),
+        progress=known.progress.get(uid),
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
         recipe=mark.recipe,
@@ -107,6 +110,12 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
         snapshots=snapshots,
     )
+
+
+def _due(uid: str, known: Known, *, awaited: bool) -> timedelta | None:
+    if uid in known.progress:
+        return PROGRESS_AGAIN  # the end of it is told at once
+    return ADDRESS_AGAIN if awaited else None
 
 
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:

@@ -186,6 +186,9 @@ class Libvirt(Model):
     network: Annotated[str, Field(min_length=1, max_length=50)] | None = None
     """The libvirt network that machines are plugged into, made with DHCP if it does not exist, or
     user for user-mode networking. Without it, novacron, and user for qemu:///session."""
+    image_cache: PositiveQuantity = "50Gi"
+    """How much room images may take; beyond that those go that no disk is on top of, the least
+    recently used first."""
 
 
 class SecretName(Model):

@@ -39,7 +39,7 @@ MAX_VOLUMES = 64
 
 _SOURCE = (
     "^((marketplace|builtin)://[^/ ][^ ]*|https?://[^/ ]+(/[^ ]*)?|s3://[^/ ]+/[^ ]+"
-    "|pvc://[^/ ]+/[^/ ]+|file:///[^ ]+)$"
+    "|pvc://[^/ ]+/[^/ ]+(/[^ ]+)?|file:///[^ ]+)$"
 )
 _MAC = "^[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){5}$"
 
@@ -72,8 +72,8 @@ class Image(Model):
         Rule(
             f"self.matches('{_SOURCE}')",
             "image.source is required and must be marketplace://name, builtin://name, "
-            "http://host/path, https://host/path, s3://bucket/path, pvc://namespace/name "
-            "or file:///path",
+            "http://host/path, https://host/path, s3://bucket/path, "
+            "pvc://namespace/name, pvc://namespace/name/file or file:///path",
         ),
     ]
     """Where the image comes from: marketplace://, builtin://, http(s)://, s3://, pvc://, file://."""
@@ -89,6 +89,9 @@ class Image(Model):
         | None
     ) = None
     """What the image's bytes must amount to, such as sha256:…"""
+    pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
+    """Always asks the source for every new machine if the image changed; IfNotPresent takes what
+    the host has from there; Never takes only that. Without it, IfNotPresent."""
 
 
 def _family(number: int, example: str) -> tuple[Rule, Rule]:

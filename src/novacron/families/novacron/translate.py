@@ -13,6 +13,7 @@ from typing import Any
 
 from novacron.core.affinity import Neighbour
 from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.image import PullPolicy
 from novacron.core.machine import (
     Holding,
     Machine,
@@ -176,6 +177,7 @@ def _machine(obj: Object) -> Machine:
         nics=tuple(_nic(network) for network in template.get("networks") or ()),
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
+        pull=PullPolicy(template["image"].get("pullPolicy", PullPolicy.IF_NOT_PRESENT)),
         restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         unanswered=tuple(_unanswered(spec)),
