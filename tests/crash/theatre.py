@@ -191,7 +191,8 @@ class Theatre:
         objects = self.objects()
         expected = comparable(objects.get(model))
         for namespace, point in zip(victims, points, strict=True):
-            assert comparable(objects.get(namespace)) == expected, f"killed {point}"
+            found = comparable(objects.get(namespace))
+            assert found == expected, f"killed {point}: {found} instead of {expected}"
         self.ground.check_nothing_leaked(objects)
 
     def clear(self) -> None:
