@@ -36,6 +36,7 @@ class Capability(StrEnum):
     RESIZE_RUNNING = "ResizeRunning"
     LIVE_MIGRATION = "LiveMigration"
     CONSOLE = "Console"
+    GUEST_COMMANDS = "GuestCommands"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from novacron.core.conditions import Condition
 from novacron.core.machine import Resources
+from novacron.core.network import HostNetwork
 
 __all__ = [
     "DeclaredHost",
@@ -61,7 +62,10 @@ class StorageFacts:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a driver says of a host it reaches; what it cannot tell is empty."""
+    """What a driver says of a host it reaches; what it cannot tell is empty.
+
+    ``networks`` are those that machines can be plugged into; None where any will do.
+    """
 
     name: str
     capacity: Resources
@@ -73,6 +77,7 @@ class HostFacts:
     storage: tuple[StorageFacts, ...] = ()
     devices: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    networks: tuple[HostNetwork, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ The definition comes first and goes last, so that whatever a machine has is foun
 disk is made last of all, so that a machine which has it is complete.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
@@ -26,10 +26,13 @@ from novacron.drivers.libvirt.domain import (
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.host import LibvirtHost
+from novacron.drivers.libvirt.interfaces import Plugged, mac_of
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX
 from novacron.drivers.libvirt.network import ensure_network
+from novacron.drivers.libvirt.plugging import plug_in, pull_out
 from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.ports import Port, port_of
 from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.stock import InStock
 
@@ -68,8 +71,7 @@ class Builder:
         """Write the machine down, if it is not yet; return what is written."""
         domain = find(self._connection, plan.ref.uid)
         if domain is None or not domain.configured.mark.shape:
-            if self.host.network and plan.nics:
-                ensure_network(self._connection, self.host.network)
+            self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
             name = domain.configured.name if domain else self._free_name(plan)
             try:
                 return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))
@@ -107,8 +109,7 @@ class Builder:
     def start(self, domain: Domain) -> None:
         """Start a guest; its network may have been taken down since it was made."""
         if domain.power is Power.OFF:
-            if self.host.network:
-                ensure_network(self._connection, self.host.network)
+            self._ensure_network(each.port for each in domain.configured.plugged)
             domain.handle.create()
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
@@ -120,7 +121,11 @@ class Builder:
                 reason="DiskCannotShrink",
             )
         self.require_room(plan)
+        wired = self._wired(plan)
+        self._ensure_network(each.port for each in wired)
         self._grow_disk(uid, size.disk_mib, domain)
+        # Before it is written down: what cannot be plugged in must not be in the way of a restart.
+        plug_in(domain, wired)
         seed = seed_of(plan)
         name = seed_volume(uid, seed)
         in_use = {name, *(each.seed for each in (domain.running,) if each)}
@@ -128,6 +133,7 @@ class Builder:
             self.pool.fill(name, len(seed), [seed])
         self._write(plan, domain.configured.name, name)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
+        pull_out(domain, wired)
         if domain.running is not None:
             self._change_running(plan, domain)
 
@@ -145,6 +151,17 @@ class Builder:
             )
             _unless_gone(lambda: domain.handle.undefineFlags(flags))
 
+    def _wired(self, plan: MachinePlan) -> tuple[Plugged, ...]:
+        """Return the interfaces of a machine, and where they are plugged in here."""
+        return tuple(
+            Plugged(mac_of(plan.ref.uid, nic), port_of(self.host, nic)) for nic in plan.nics
+        )
+
+    def _ensure_network(self, ports: Iterable[Port]) -> None:
+        """Have the host's own network, where one of the ports is in it."""
+        if self.host.network and Port("network", self.host.network) in ports:
+            ensure_network(self._connection, self.host.network)
+
     def _free_name(self, plan: MachinePlan) -> str:
         """Return the plain name unless another domain has it; nobody else's is ever touched."""
         name = plain_name(plan.ref)
@@ -160,7 +177,7 @@ class Builder:
         place = Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
-            network=self.host.network,
+            ports=tuple(each.port for each in self._wired(plan)),
             accelerator=self.machinery.accelerator,
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
         )

@@ -15,6 +15,7 @@ from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.building import Building
+from novacron.drivers.libvirt.commands import LibvirtGuestCommands
 from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.facts import facts_of
@@ -28,12 +29,12 @@ from novacron.images import Images
 
 __all__ = ["LibvirtDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE})
+CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.GUEST_COMMANDS})
 SOON = timedelta(milliseconds=200)
 
 
-class LibvirtDriver(LibvirtConsoles):
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``Console``.
+class LibvirtDriver(LibvirtConsoles, LibvirtGuestCommands):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Console`` and ``GuestCommands``.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
     after the caller saw it, so the caller has to look again.
@@ -55,7 +56,7 @@ class LibvirtDriver(LibvirtConsoles):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call and have consoles."""
+        """Machines are listed in one call, have consoles and run programs for us."""
         return CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
@@ -73,7 +74,7 @@ class LibvirtDriver(LibvirtConsoles):
             # Asked for by name: the list of all grows with the host's machines.
             needed = (root_volume(ref.uid), domain.configured.seed)
             there = frozenset(name for name in needed if builder.pool.find(name))
-            return observed(domain, builder.pool, there, known)
+            return observed(domain, there, known)
 
         seen = await self._work(look)
         if seen is not None:
@@ -98,7 +99,7 @@ class LibvirtDriver(LibvirtConsoles):
             }
             names = pool.names()
             fresh = Known(known.building, known.stopping, usage)
-            return [observed(each, pool, names, fresh) for each in ours], usage
+            return [observed(each, names, fresh) for each in ours], usage
 
         found, self._usage = await self._work(look)
         self._uids = {seen.vm_id: seen.uid for seen in found}

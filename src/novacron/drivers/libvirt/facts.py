@@ -10,6 +10,7 @@ from novacron.core.machine import Resources
 from novacron.drivers.libvirt.domain import Accelerator
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.pool import open_pool
+from novacron.drivers.libvirt.ports import reached_networks
 
 __all__ = ["Machinery", "facts_of", "machinery_of"]
 
@@ -68,6 +69,7 @@ def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machi
         accelerator="KVM" if machinery.accelerator is KVM else "TCG",
         storage=(StorageFacts(host.pool, capacity_mib, free_mib),),
         versions=versions,
+        networks=reached_networks(host),
     )
 
 

@@ -29,6 +29,7 @@ KEEPALIVE_COUNT = 4
 NEWS = (
     libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE,
     libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE,
+    libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED,
 )
 
 _events_lock = threading.Lock()

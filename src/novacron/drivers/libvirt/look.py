@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 
 import libvirt
 
@@ -10,11 +11,11 @@ from novacron.core.machine import Observed, Power, Usage
 from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
-from novacron.drivers.libvirt.pool import Pool
 
 __all__ = ["Domain", "find", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
+MORE_ADDRESSES_AGAIN = timedelta(seconds=5)
 ENDED = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: "the guest shut itself down",
     libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: "somebody pulled its plug",
@@ -75,30 +76,37 @@ class Known:
     usage: Mapping[str, Usage] = field(default_factory=dict)
 
 
-def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) -> Observed:
+def observed(domain: Domain, volumes: frozenset[str], known: Known) -> Observed:
     """Return what there is to say of a domain."""
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
     has = (running or configured).resources
     complete = {root_volume(uid), configured.seed} <= volumes
-    addresses = addresses_of(pool.connection, domain.handle, running) if running else ()
-    awaited = running is not None and bool(running.macs) and not addresses
+    addresses = addresses_of(domain.handle, running) if running else {}
     return Observed(
         uid=uid,
         vm_id=domain_uuid(uid),
         power=domain.power,
         resources=has,
         changing=_changing(domain, known, complete=complete),
-        addresses=addresses,
+        addresses=tuple(dict.fromkeys(chain.from_iterable(addresses.values()))),
         usage=known.usage.get(uid) if running else None,
-        due=ADDRESS_AGAIN if awaited else None,
+        due=_next_look_for(addresses),
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
         recipe=mark.recipe,
         awaits_restart=_awaits_restart(domain),
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
+        ran=running.ran if running else (),
     )
+
+
+def _next_look_for(addresses: Mapping[str, tuple[str, ...]]) -> timedelta | None:
+    """Return when to look again for addresses that guests come by without telling anybody."""
+    if all(addresses.values()):
+        return None
+    return MORE_ADDRESSES_AGAIN if any(addresses.values()) else ADDRESS_AGAIN
 
 
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
@@ -115,6 +123,17 @@ def _awaits_restart(domain: Domain) -> tuple[str, ...]:
     differences = {
         "cpu": running.vcpus != configured.vcpus,
         "memory": running.memory_mib != configured.memory_mib,
-        "networks": running.mark.recipe != configured.mark.recipe,
+        "networks": _wired_otherwise(running, configured),
+        "devices": running.handed != configured.handed,
     }
     return tuple(name for name, differs in differences.items() if differs)
+
+
+def _wired_otherwise(running: Defined, configured: Defined) -> bool:
+    """Say whether a guest has other interfaces than it should, or was told other things of them."""
+    if set(running.plugged) != set(configured.plugged):
+        return True
+    return any(
+        running.mark.word_for(each.mac) != configured.mark.word_for(each.mac)
+        for each in configured.plugged
+    )

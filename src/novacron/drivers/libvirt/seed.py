@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from novacron.core.machine import MachinePlan, Nic
-from novacron.drivers.libvirt.domain import mac_of
+from novacron.drivers.libvirt.interfaces import mac_of
 
 __all__ = ["seed_of"]
 
@@ -22,7 +22,7 @@ def seed_of(plan: MachinePlan) -> bytes:
 
 def _ethernets(plan: MachinePlan) -> dict[str, Any]:
     return {
-        f"net{index}": _ethernet(mac_of(plan.ref.uid, index, nic), nic)
+        f"net{index}": _ethernet(mac_of(plan.ref.uid, nic), nic)
         for index, nic in enumerate(plan.nics)
     }
 
@@ -33,6 +33,8 @@ def _ethernet(mac: str, nic: Nic) -> dict[str, Any]:
         "dhcp4": nic.address is None,
         "addresses": [address for address in (nic.address, nic.address6) if address],
     }
+    if nic.dhcp6:
+        entry["dhcp6"] = True
     routes = [
         {"to": "0.0.0.0/0" if "." in gateway else "::/0", "via": gateway}
         for gateway in (nic.gateway, nic.gateway6)

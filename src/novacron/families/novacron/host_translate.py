@@ -112,4 +112,8 @@ def _written_facts(facts: HostFacts) -> Object:
         ]
         or None,
         "devices": list(facts.devices) or None,
+        "networks": [
+            {"name": network.name, "types": list(network.types)} for network in facts.networks or ()
+        ]
+        or None,
     }

@@ -21,6 +21,7 @@ from novacron.families.novacron.shared_types import Amount, Amounts, Condition, 
 __all__ = [
     "Host",
     "HostCpu",
+    "HostNetwork",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
@@ -28,6 +29,7 @@ __all__ = [
     "HostStorage",
     "HostTaint",
     "Libvirt",
+    "LibvirtNetwork",
     "NodeName",
     "SecretName",
     "SimulatedCapacity",
@@ -101,7 +103,7 @@ class SimulatedDelays(Model):
 class SimulatedFault(Model):
     """Something that goes wrong on the simulated host."""
 
-    operation: Literal["create", "resize", "start", "stop", "delete", "observe", "hosts"]
+    operation: Literal["create", "resize", "start", "stop", "delete", "command", "observe", "hosts"]
     """What goes wrong."""
     error: Literal["Unreachable", "Busy", "OutOfCapacity", "Rejected", "Unsupported"]
     """How it goes wrong."""
@@ -137,6 +139,31 @@ class Simulation(Model):
     """How much its guests use."""
 
 
+class LibvirtNetwork(Model):
+    """What the name of a network means on this host."""
+
+    __rules__ = (
+        Rule(
+            "(self.type == 'user') != has(self.bridge)",
+            "types bridge and ovs need the name of a bridge, type user takes none",
+            field_path=".bridge",
+        ),
+        Rule(
+            "!has(self.vlan) || self.type == 'ovs'",
+            "vlan is for type ovs only: make a bridge on the VLAN and name that",
+            field_path=".vlan",
+            reason="FieldValueForbidden",
+        ),
+    )
+
+    type: Literal["bridge", "ovs", "user"]
+    """bridge is one of the kernel's, ovs one of Open vSwitch, user is user-mode networking."""
+    bridge: Annotated[str, Field(min_length=1, max_length=15)] | None = None
+    """The bridge that machines are plugged into; it must be there."""
+    vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
+    """The VLAN that machines are in, untagged for them; without it, none."""
+
+
 class Libvirt(Model):
     """What of a libvirt host is used."""
 
@@ -152,6 +179,9 @@ class Libvirt(Model):
     network: Annotated[str, Field(min_length=1, max_length=50)] | None = None
     """The libvirt network that machines are plugged into, made with DHCP if it does not exist, or
     user for user-mode networking. Without it, novacron, and user for qemu:///session."""
+    networks: Annotated[dict[str, LibvirtNetwork], Field(max_length=64)] = {}
+    """What else machines can be plugged into, by the names that their networks have. Without an
+    entry of its own, default is the network above."""
 
 
 class SecretName(Model):
@@ -245,6 +275,15 @@ class HostStorage(Model):
     """How much it holds."""
 
 
+class HostNetwork(Model):
+    """A network that machines on this host can be plugged into."""
+
+    name: str
+    """What machines call it."""
+    types: Annotated[list[str], Atomic()] = []
+    """The types under which they may ask for it."""
+
+
 class HostNode(Model):
     """How the host's node is marked."""
 
@@ -279,6 +318,8 @@ class HostStatus(Model):
     """Where it keeps disks."""
     devices: Annotated[list[str], Atomic()] = []
     """Hardware it can hand to machines."""
+    networks: Annotated[list[HostNetwork], ListMap("name")] = []
+    """Networks that machines can be plugged into; none where any will do."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None

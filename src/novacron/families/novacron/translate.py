@@ -24,6 +24,7 @@ from novacron.core.machine import (
 )
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
+from novacron.families.novacron.hook_translate import hooks_of
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -44,7 +45,6 @@ NOT_YET = {
     "devices": "the machine runs without these devices",
     "affinity": "the machine is placed without regard to it",
     "tolerations": "hosts with taints are avoided all the same",
-    "lifecycle": "the machine starts and stops without these hooks",
 }
 # For machines stored before the schema had it as a default.
 DEFAULT_DISK = "10Gi"
@@ -151,6 +151,7 @@ def _machine(obj: Object) -> Machine:
         nics=tuple(_nic(network) for network in template.get("networks") or ()),
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
+        hooks=hooks_of(template.get("lifecycle")),
         restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         unanswered=tuple(_unanswered(spec)),
@@ -201,6 +202,8 @@ def _nic(network: Object) -> Nic:
         network.get("mac"),
         tuple(dns.get("servers") or ()),
         tuple(dns.get("search") or ()),
+        network.get("type"),
+        ipv6.get("method") == "dhcp",
     )
 
 
