@@ -63,11 +63,14 @@ async def before_stop(scope: Scope, condition: str, stopping: str) -> Wait | Non
     hook, seen = scope.machine.hooks.pre_stop, scope.seen
     if hook is None or seen is None or seen.power is Power.OFF:
         return None
-    if scope.ran(PRE_STOP) is not None or scope.since(condition, stopping) is not None:
+    if scope.since(condition, stopping) is not None:
         return None
+    ran = scope.ran(PRE_STOP)
+    if ran is not None and scope.since(condition, HOOK_RUNNING) is None:
+        return None  # what came of it was told
     limit = hook.timeout.total_seconds()
     try:
-        ran = await _within(scope, condition, hook)
+        ran = ran or await _within(scope, condition, hook)
     except (Rejected, Unsupported) as error:
         scope.tell(HOOK_FAILED, f"{PRE_STOP} was left out: {error}")
         return None

@@ -117,11 +117,12 @@ def _port(request: HttpRequest) -> int:
 
 async def _status(request: HttpRequest, target: str, address: str, port: int) -> int:
     """Send the request and return the status of the answer."""
+    message = _written(request, target, port)
     context = _unchecked() if request.encrypted else None
     name = target if context else None
     reader, writer = await asyncio.open_connection(address, port, ssl=context, server_hostname=name)
     try:
-        writer.write(_written(request, target, port))
+        writer.write(message)
         await writer.drain()
         words = (await reader.readuntil(b"\n")).split()
         return int(words[1]) if len(words) > 1 else 0
