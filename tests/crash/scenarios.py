@@ -55,11 +55,14 @@ class Scenario:
     running_before: bool = True
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
+    template: Object = field(default_factory=dict)
 
 
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
+HOOK = {"exec": {"command": ["sleep", "1"], "timeoutSeconds": 20}}
+HOOKS = {"lifecycle": {"preStart": HOOK, "preStop": HOOK}}
 SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
 
 SCENARIOS = (
@@ -71,6 +74,15 @@ SCENARIOS = (
     Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
+    Scenario(
+        "start with a hook",
+        running,
+        running_before=False,
+        patch={"spec": {"running": True}},
+        template=HOOKS,
+    ),
+    Scenario("stop with a hook", stopped, patch={"spec": {"running": False}}, template=HOOKS),
+    Scenario("delete with a hook", gone, patch=None, template=HOOKS),
 )
 
 # With real guests, which take real time; the first is part of the everyday tests.

@@ -35,7 +35,14 @@ class Simulated:
         return host(name, simulation=scenario.simulation)
 
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
-        return virtual_machine(NAME, namespace, cpu=2, running=scenario.running_before, on=host)
+        return virtual_machine(
+            NAME,
+            namespace,
+            cpu=2,
+            running=scenario.running_before,
+            on=host,
+            **scenario.template,
+        )
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         with World(self.directory / "simulation.db") as world:

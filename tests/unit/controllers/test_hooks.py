@@ -165,14 +165,18 @@ async def test_a_guest_that_cannot_be_asked_is_waited_for_no_longer_than_its_hoo
     tmp_path: Path,
 ) -> None:
     """A guest without an agent must not run for ever."""
-    silent = Fault(Operation.COMMAND, "Busy")
+    silent = Fault(Operation.COMMAND, "Busy")  # as if the agent in the guest did not answer
     world = Diary(tmp_path, SimulatedHost("a", Resources(8, 8192, 99999), faults=(silent,)))
     world.hooks(pre_stop=HASTY)
     await world.round()
     world.change(power=Power.OFF)
-    done = await world.round()
+    await world.round()
+    done = await world.pass_by(4)
     assert done.seen is not None
     assert done.seen.power is Power.ON
+    done = await world.pass_by(2)
+    assert done.seen is not None
+    assert done.seen.power is Power.OFF
 
 
 async def test_a_stop_that_is_taken_back_leaves_the_hook_for_the_next_one(world: Diary) -> None:

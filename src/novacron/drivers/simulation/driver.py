@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from novacron.core.driver import Accepted, Capability
-from novacron.core.errors import Rejected
+from novacron.core.errors import Busy, Rejected
+from novacron.core.guest_commands import AGENT_SILENT
 from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
@@ -141,19 +142,22 @@ class SimulationDriver:
 
     async def run_once(self, ref: MachineRef, name: str, program: GuestProgram) -> Ran | None:
         """Have a program run in a guest, once for each start; None while it runs."""
-        self._admit(Operation.COMMAND, ref)
+        try:
+            self._admit(Operation.COMMAND, ref)
+        except Busy as error:
+            raise Busy(str(error), error.after, reason=AGENT_SILENT) from error
         with self._turn() as turn:
             return commands.run_once(turn, turn.present(ref), name, program)
 
     async def note_ran(self, ref: MachineRef, ran: Ran) -> None:
         """Remember until the guest stops that something was done for it."""
-        self._admit(Operation.COMMAND, ref)
+        self._require_own(ref.host)
         with self._turn() as turn:
             commands.note_ran(turn, turn.present(ref), ran)
 
     async def forget_ran(self, ref: MachineRef, name: str) -> None:
         """Forget what was done under a name."""
-        self._admit(Operation.COMMAND, ref)
+        self._require_own(ref.host)
         with self._turn() as turn:
             commands.forget_ran(turn, turn.present(ref), name)
 
