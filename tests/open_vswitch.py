@@ -1,4 +1,4 @@
-"""Open vSwitch of the tests' own: its userspace datapath, in a network namespace, without a service.
+"""Open vSwitch of the tests' own: its userspace datapath, in a namespace, without a service.
 
 The programs are Debian's, unpacked into the cache rather than installed: installing them would
 start a switch on the machine itself.

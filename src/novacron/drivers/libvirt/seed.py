@@ -8,6 +8,9 @@ from novacron.drivers.libvirt.interfaces import mac_of
 
 __all__ = ["seed_of"]
 
+# Of several gateways the first interface's is used, and none replaces another.
+FIRST_METRIC = 100
+
 
 def seed_of(plan: MachinePlan) -> bytes:
     """Return the NoCloud disk of a machine, the same bytes for the same plan."""
@@ -22,12 +25,12 @@ def seed_of(plan: MachinePlan) -> bytes:
 
 def _ethernets(plan: MachinePlan) -> dict[str, Any]:
     return {
-        f"net{index}": _ethernet(mac_of(plan.ref.uid, nic), nic)
+        f"net{index}": _ethernet(mac_of(plan.ref.uid, nic), nic, FIRST_METRIC * (index + 1))
         for index, nic in enumerate(plan.nics)
     }
 
 
-def _ethernet(mac: str, nic: Nic) -> dict[str, Any]:
+def _ethernet(mac: str, nic: Nic, metric: int) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "match": {"macaddress": mac},
         "dhcp4": nic.address is None,
@@ -36,7 +39,7 @@ def _ethernet(mac: str, nic: Nic) -> dict[str, Any]:
     if nic.dhcp6:
         entry["dhcp6"] = True
     routes = [
-        {"to": "0.0.0.0/0" if "." in gateway else "::/0", "via": gateway}
+        {"to": "0.0.0.0/0" if "." in gateway else "::/0", "via": gateway, "metric": metric}
         for gateway in (nic.gateway, nic.gateway6)
         if gateway
     ]

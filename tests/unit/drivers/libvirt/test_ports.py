@@ -51,7 +51,9 @@ def test_a_host_without_bridges_has_user_mode_networking_as_its_own() -> None:
 @pytest.mark.parametrize("kind", ["sr-iov", "macvlan", "overlay"])
 def test_a_type_that_nobody_makes_is_refused_with_what_there_is(kind: str) -> None:
     """The schema knows more types than this driver."""
-    with pytest.raises(Rejected, match=f"type {kind} is not offered.* bridge, ovs, user") as refused:
+    with pytest.raises(
+        Rejected, match=f"type {kind} is not offered.* bridge, ovs, user"
+    ) as refused:
         port_of(HOST, Nic("default", type=kind))
     assert refused.value.reason == "NetworkTypeUnsupported"
 
