@@ -11,6 +11,7 @@ from pathlib import Path
 
 import libvirt
 import pytest
+import yaml
 
 from api import Api
 from e2e.conftest import Stage
@@ -27,20 +28,8 @@ MAP = {
     "tagged": {"type": "ovs", "bridge": "br-mgmt", "vlan": 42},
     "lan": {"type": "bridge", "bridge": "br-lan"},
 }
-NETWORKS = [
-    {"name": "default", "type": "bridge", "ipv4": {"method": "dhcp"}},
-    {
-        "name": "management",
-        "type": "ovs",
-        "ipv4": {"method": "static", "address": "10.0.1.10/24", "gateway": "10.0.1.1"},
-    },
-    {
-        "name": "lan",
-        "ipv4": {"method": "static", "address": "10.0.2.10/24"},
-        "ipv6": {"method": "static", "address": "fd00:2::10/64"},
-        "dns": {"servers": ["10.0.2.1"], "search": ["example.test"]},
-    },
-]
+EXAMPLE = Path(__file__).parents[3] / "examples" / "20-networks.yaml"
+NETWORKS = yaml.safe_load(EXAMPLE.read_text())["spec"]["template"]["spec"]["networks"]
 LONG = "".join(f"line {number} of something long\n" for number in range(1800))
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample admin@example"
 
