@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 
+from novacron.core.affinity import Affinity, Neighbour, Toleration
 from novacron.core.conditions import Condition
 from novacron.core.devices import HostDevice
 from novacron.core.hooks import NO_HOOKS, Hooks, Ran
+from novacron.core.offer import Offer
+from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
     "Holding",
@@ -189,6 +192,7 @@ class Holding:
     uid: str
     host: str
     resources: Resources
+    devices: tuple[HostDevice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +207,10 @@ class Unanswered:
 class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
-    ``host`` and ``reserved`` are the placer's word: no machine is made before both are
-    recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room
-    for it after all; ``conditions`` and ``usage`` are what was last written.
+    ``host``, ``reserved`` and ``devices`` are the placer's word, and ``placed_because`` its
+    reason: no machine is made before they are recorded, and only what is reserved is ever asked
+    of a driver. ``refused_hosts`` had no room for it after all; ``conditions`` and ``usage`` are
+    what was last written.
     """
 
     uid: str
@@ -219,6 +224,10 @@ class Machine:
     deleting: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     host_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    wanted_devices: tuple[WantedDevice, ...] = ()
+    needs: frozenset[Offer] = frozenset()
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
@@ -228,6 +237,8 @@ class Machine:
     unanswered: tuple[Unanswered, ...] = ()
     host: str | None = None
     reserved: Resources | None = None
+    devices: tuple[HostDevice, ...] = ()
+    placed_because: str = ""
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
@@ -238,6 +249,11 @@ class Machine:
         if self.host is None:
             raise ValueError(f"{self.namespace}/{self.name} has no host yet")
         return MachineRef(self.uid, self.namespace, self.name, self.host)
+
+    @property
+    def neighbour(self) -> Neighbour:
+        """What it is to the machines beside it."""
+        return Neighbour(self.namespace, self.labels, self.affinity)
 
     def condition(self, name: str) -> Condition | None:
         """Return what was last written under a name."""
@@ -257,4 +273,5 @@ class Machine:
             nics=self.nics,
             user_data=self.user_data,
             checksum=self.checksum,
+            devices=self.devices,
         )

@@ -30,7 +30,7 @@ def network_offers(networks: Iterable[HostNetwork]) -> frozenset[str]:
     return frozenset(
         offer
         for network in networks
-        for offer in (network.name, *(f"{network.name}:{kind}" for kind in network.types))
+        for offer in (network.name, *(_typed(network.name, kind) for kind in network.types))
     )
 
 
@@ -38,7 +38,7 @@ def network_need(nic: Nic) -> str | None:
     """Return what an interface needs a host to offer; None where any host will do."""
     if nic.type == USER_MODE:
         return None
-    return f"{nic.network}:{nic.type}" if nic.type else nic.network
+    return _typed(nic.network, nic.type) if nic.type else nic.network
 
 
 def why_out_of_reach(nic: Nic, networks: Sequence[HostNetwork]) -> str | None:
@@ -50,3 +50,8 @@ def why_out_of_reach(nic: Nic, networks: Sequence[HostNetwork]) -> str | None:
     if types is None:
         return f"network {nic.network} is not among its networks"
     return f"its network {nic.network} is of type {' or '.join(types)}, not {nic.type}"
+
+
+def _typed(name: str, kind: str) -> str:
+    """Return a network with its type, as people read it when no host has it."""
+    return f"{name} of type {kind}"

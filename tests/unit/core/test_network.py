@@ -28,7 +28,12 @@ def test_a_name_and_a_type_must_be_the_host_s(nic: Nic, why: str | None) -> None
 def test_needs_and_offers_are_compared_as_words() -> None:
     """So that the placer needs to know nothing of networks."""
     offers = network_offers(NETWORKS)
-    assert offers == {"default", "default:bridge", "management", "management:ovs"}
+    assert offers == {
+        "default",
+        "default of type bridge",
+        "management",
+        "management of type ovs",
+    }
     assert network_need(Nic("management", type="ovs")) in offers
     assert network_need(Nic("management", type="bridge")) not in offers
     assert network_need(Nic("any", type="user")) is None

@@ -7,7 +7,7 @@ that everything else hangs on.
 import hashlib
 import re
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
@@ -28,6 +28,7 @@ __all__ = [
     "plain_name",
     "root_volume",
     "seed_volume",
+    "shape_of",
     "spare_name",
 ]
 
@@ -185,11 +186,16 @@ class Defined:
     vcpus: int
     memory_mib: int
     seed: str
-    shape: str
     agent: bool
     plugged: tuple[Plugged, ...]
     handed: frozenset[str]
     record: Record
+    text: str = field(repr=False, compare=False)
+
+    @property
+    def shape(self) -> str:
+        """Return the word for all of it that is neither size nor mark."""
+        return shape_of(self.text)
 
     @property
     def resources(self) -> Resources:
@@ -219,14 +225,15 @@ class Defined:
             vcpus=int(vcpu.get("current") or vcpu.text or 0),
             memory_mib=int(domain.findtext("memory") or 0) // MIB_IN_KIB,
             seed=(seed.get("volume") or "") if seed is not None else "",
-            shape=shape_of(xml),
             agent=channel is not None and channel.get("state") == "connected",
             plugged=plugged_in(domain),
             handed=handed_over(domain),
             record=Record.found(domain),
+            text=xml,
         )
 
 
+@lru_cache(maxsize=1024)
 def shape_of(xml: str) -> str:
     """Return a word that changes when anything but size and mark of a definition does.
 

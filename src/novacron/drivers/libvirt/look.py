@@ -12,7 +12,7 @@ from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 
-__all__ = ["Domain", "find", "observed", "read"]
+__all__ = ["Domain", "Known", "find", "needed_volumes", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
 MORE_ADDRESSES_AGAIN = timedelta(seconds=5)
@@ -76,12 +76,18 @@ class Known:
     usage: Mapping[str, Usage] = field(default_factory=dict)
 
 
-def observed(domain: Domain, volumes: frozenset[str], known: Known) -> Observed:
-    """Return what there is to say of a domain."""
+def needed_volumes(defined: Defined) -> frozenset[str]:
+    """Return the names of the volumes without which a machine is not complete."""
+    return frozenset({root_volume(defined.mark.uid), defined.seed})
+
+
+def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
+    """Return what there is to say of a domain, which may have all its volumes or not."""
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
     has = (running or configured).resources
-    complete = {root_volume(uid), configured.seed} <= volumes
+    # Never made anew under a guest that runs, whatever became of its files.
+    complete = complete or running is not None
     addresses = addresses_of(domain.handle, running) if running else {}
     return Observed(
         uid=uid,

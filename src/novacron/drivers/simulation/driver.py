@@ -176,7 +176,12 @@ class SimulationDriver:
         with core_errors(self._path):
             store, host_id = self._file()
             store.host(host_id)
-        yield HostFacts(self._host.name, self._host.capacity, version="simulation")
+        yield HostFacts(
+            self._host.name,
+            self._host.capacity,
+            version="simulation",
+            devices=self._host.devices,
+        )
 
     async def close(self) -> None:
         """Let go of the file; the machines stay in it."""

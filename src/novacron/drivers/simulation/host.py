@@ -7,6 +7,7 @@ changed declaration is in force with the next driver made from it.
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from novacron.core.devices import HostDevice
 from novacron.core.machine import Power, Resources, Usage
 from novacron.drivers.simulation.faults import Fault
 
@@ -60,6 +61,7 @@ class SimulatedHost:
     delays: Delays = field(default_factory=Delays)
     faults: tuple[Fault, ...] = ()
     usage: UsageFractions = field(default_factory=UsageFractions)
+    devices: tuple[HostDevice, ...] = ()
 
     @property
     def room(self) -> Resources:

@@ -11,6 +11,7 @@ from novacron.core.errors import Busy
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.drivers.simulation import convert
 from novacron.drivers.simulation.faults import Operation
+from novacron.drivers.simulation.hardware import hand_over
 from novacron.drivers.simulation.host import SimulatedHost
 from novacron.drivers.simulation.room import require_addresses, require_growth, require_room
 from novacron.drivers.simulation.store import MachineRow, NewMachine, Store
@@ -69,6 +70,8 @@ class Turn:
         new = NewMachine(ref.uid, ref.namespace, ref.name, plan.resources, addresses, slots)
         delay = self.host.delays.create
         self.store.add(self.host_id, new, made_us=self.end(delay) if delay else None)
+        if plan.devices:
+            hand_over(self.store, self.host, self.host_id, plan)
         return Accepted(delay)
 
     def grow(self, row: MachineRow, plan: MachinePlan) -> Accepted:

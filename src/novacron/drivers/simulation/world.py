@@ -15,6 +15,7 @@ from novacron.core.machine import Power, Resources
 from novacron.drivers.simulation import convert
 from novacron.drivers.simulation.driver import utc_now
 from novacron.drivers.simulation.errors import core_errors
+from novacron.drivers.simulation.hardware import handed_over
 from novacron.drivers.simulation.store import NewMachine, Store
 from novacron.drivers.simulation.turn import microseconds
 
@@ -91,6 +92,11 @@ class World:
             )
             for host, number, uid, namespace, name, power, addresses, change, *size in rows
         ]
+
+    def devices(self) -> dict[tuple[str, str], str]:
+        """Tell the UID of the machine that has each device, by host and address."""
+        with self._changing():
+            return handed_over(self._store)
 
     def power_off(self, uid: str) -> None:
         """Pull the plug."""

@@ -11,29 +11,34 @@ from novacron.crd import (
     Column,
     CustomResource,
     ListMap,
+    ListSet,
     Model,
     PositiveQuantity,
     Rule,
     kind,
 )
-from novacron.families.novacron.shared_types import Amount, Amounts, Condition, Labels
+from novacron.families.novacron.host_facts_types import (
+    HostCpu,
+    HostDevice,
+    HostNuma,
+    HostStorage,
+)
+from novacron.families.novacron.network_types import HostNetwork, LibvirtNetwork
+from novacron.families.novacron.shared_types import Amounts, Condition, Labels
 
 __all__ = [
     "Host",
-    "HostCpu",
-    "HostNetwork",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
     "HostStatus",
-    "HostStorage",
     "HostTaint",
     "Libvirt",
-    "LibvirtNetwork",
     "NodeName",
     "SecretName",
     "SimulatedCapacity",
     "SimulatedDelays",
+    "SimulatedDevice",
     "SimulatedFault",
     "SimulatedUsage",
     "Simulation",
@@ -126,6 +131,21 @@ class SimulatedUsage(Model):
     """Share of its disk."""
 
 
+class SimulatedDevice(Model):
+    """A piece of hardware that the simulated host has."""
+
+    address: Annotated[str, Field(min_length=1, max_length=63)]
+    """Where the host has it."""
+    type: Annotated[str, Field(min_length=1, max_length=63)]
+    """What it is, such as gpu."""
+    vendor: Annotated[str, Field(max_length=63)] | None = None
+    """Who makes it."""
+    model: Annotated[str, Field(max_length=63)] | None = None
+    """Which one."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
 class Simulation(Model):
     """A host that exists only in memory."""
 
@@ -137,31 +157,8 @@ class Simulation(Model):
     """What goes wrong."""
     usage: SimulatedUsage = SimulatedUsage()
     """How much its guests use."""
-
-
-class LibvirtNetwork(Model):
-    """What the name of a network means on this host."""
-
-    __rules__ = (
-        Rule(
-            "(self.type == 'user') != has(self.bridge)",
-            "types bridge and ovs need the name of a bridge, type user takes none",
-            field_path=".bridge",
-        ),
-        Rule(
-            "!has(self.vlan) || self.type == 'ovs'",
-            "vlan is for type ovs only: make a bridge on the VLAN and name that",
-            field_path=".vlan",
-            reason="FieldValueForbidden",
-        ),
-    )
-
-    type: Literal["bridge", "ovs", "user"]
-    """bridge is one of the kernel's, ovs one of Open vSwitch, user is user-mode networking."""
-    bridge: Annotated[str, Field(min_length=1, max_length=15)] | None = None
-    """The bridge that machines are plugged into; it must be there."""
-    vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
-    """The VLAN that machines are in, untagged for them; without it, none."""
+    devices: Annotated[list[SimulatedDevice], ListMap("address"), Field(max_length=64)] = []
+    """Hardware it can hand to machines."""
 
 
 class Libvirt(Model):
@@ -257,33 +254,6 @@ class HostSpec(Model):
     """What of a libvirt host is used."""
 
 
-class HostCpu(Model):
-    """What CPU the host has."""
-
-    model: str | None = None
-    """What the hypervisor calls it."""
-    features: Annotated[list[str], Atomic()] = []
-    """What it can do."""
-
-
-class HostStorage(Model):
-    """One place for disks."""
-
-    name: str
-    """What the hypervisor calls it."""
-    capacity: Amount
-    """How much it holds."""
-
-
-class HostNetwork(Model):
-    """A network that machines on this host can be plugged into."""
-
-    name: str
-    """What machines call it."""
-    types: Annotated[list[str], Atomic()] = []
-    """The types under which they may ask for it."""
-
-
 class HostNode(Model):
     """How the host's node is marked."""
 
@@ -304,6 +274,8 @@ class HostStatus(Model):
     """What may be promised to machines: the capacity times overcommit."""
     machines: Annotated[int, Field(ge=0)] | None = None
     """How many machines it has."""
+    capabilities: Annotated[list[str], ListSet()] = []
+    """What its driver can do beyond making, starting, stopping and removing machines."""
     driver_version: str | None = None
     """What the hypervisor says it is."""
     versions: dict[str, str] = {}
@@ -312,11 +284,13 @@ class HostStatus(Model):
     """How guests run: KVM on the CPU itself, TCG emulated, which is many times slower."""
     cpu: HostCpu | None = None
     """What CPU it has."""
+    numa: Annotated[list[HostNuma], ListMap("node")] = []
+    """Which memory is near to which CPUs."""
     machine_types: Annotated[list[str], Atomic()] = []
     """The kinds of machine it can run."""
     storage: Annotated[list[HostStorage], ListMap("name")] = []
     """Where it keeps disks."""
-    devices: Annotated[list[str], Atomic()] = []
+    devices: Annotated[list[HostDevice], ListMap("address")] = []
     """Hardware it can hand to machines."""
     networks: Annotated[list[HostNetwork], ListMap("name")] = []
     """Networks that machines can be plugged into; none where any will do."""

@@ -176,7 +176,7 @@ class Network(Model):
     """One network interface."""
 
     name: Name
-    """The network's name, once for each machine; each host says what it means, default is its own."""
+    """The network's name; each host says what it means, default is the host's own."""
     type: Literal["bridge", "ovs", "sr-iov", "macvlan", "overlay", "user"] | None = None
     """What the network has to be; without it, whatever the host says."""
     mac: (
