@@ -37,6 +37,7 @@ def cut_libvirt(knife: Knife) -> None:
         libvirt.virDomain: (
             *("create", "destroy", "undefineFlags", "setMetadata", "blockResize"),
             *("setVcpusFlags", "shutdownFlags", "snapshotCreateXML", "revertToSnapshot"),
+            *("attachDeviceFlags", "detachDeviceFlags"),
         ),
         libvirt.virStoragePool: ("create", "createXML", "setAutostart"),
         libvirt.virStorageVol: ("upload", "delete", "resize"),

@@ -69,6 +69,7 @@ class Scenario:
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
     with_device: bool = False
+    template: Object = field(default_factory=dict)
     snapshots_before: tuple[str, ...] = ()
 
     def begins(self, obj: Object | None) -> bool:
@@ -80,6 +81,8 @@ class Scenario:
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
+HOOK = {"exec": {"command": ["sleep", "1"], "timeoutSeconds": 20}}
+HOOKS = {"lifecycle": {"preStart": HOOK, "preStop": HOOK}}
 SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
 GPUS = {
     "devices": [
@@ -111,6 +114,15 @@ SCENARIOS = (
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
     OF_SNAPSHOTS,
+    Scenario(
+        "start with a hook",
+        running,
+        running_before=False,
+        patch={"spec": {"running": True}},
+        template=HOOKS,
+    ),
+    Scenario("stop with a hook", stopped, patch={"spec": {"running": False}}, template=HOOKS),
+    Scenario("delete with a hook", gone, patch=None, template=HOOKS),
 )
 
 # With real guests, which take real time; the first is part of the everyday tests.

@@ -50,8 +50,15 @@ class Simulated:
         # Each operator under the knife sees one machine only, so each machine asks for its own.
         model = f"model-{namespace.rpartition('-')[2]}"
         asked = {"devices": [{"type": "gpu", "model": model}]} if scenario.with_device else {}
-        power = scenario.running_before
-        return virtual_machine(NAME, namespace, cpu=2, running=power, on=host, **asked)
+        return virtual_machine(
+            NAME,
+            namespace,
+            cpu=2,
+            running=scenario.running_before,
+            on=host,
+            **asked,
+            **scenario.template,
+        )
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         with World(self.directory / "simulation.db") as world:

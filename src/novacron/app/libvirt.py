@@ -28,6 +28,7 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
     try:
         # Loaded when the first such host is declared: it needs libvirt's own library.
         from novacron.drivers.libvirt import (  # noqa: PLC0415
+            Bridged,
             LibvirtDriver,
             LibvirtHost,
             Workshop,
@@ -42,6 +43,10 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
         pool=host.settings.get("storagePool", "novacron"),
         pool_path=host.settings.get("storagePath"),
         image_cache_bytes=int(parse_quantity(host.settings.get("imageCache", IMAGE_CACHE))),
+        networks={
+            name: Bridged(entry["type"], entry.get("bridge") or "", entry.get("vlan"))
+            for name, entry in (host.settings.get("networks") or {}).items()
+        },
     )
     network = host.settings.get("network") or (USER_MODE if declared.is_session else OWN_NETWORK)
     return LibvirtDriver(

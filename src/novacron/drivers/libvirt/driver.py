@@ -17,6 +17,7 @@ from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.building import Building
+from novacron.drivers.libvirt.commands import LibvirtGuestCommands
 from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
@@ -33,15 +34,22 @@ __all__ = ["LibvirtDriver"]
 
 log = logging.getLogger(__name__)
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.SNAPSHOTS})
+CAPABILITIES = frozenset(
+    {
+        Capability.INVENTORY,
+        Capability.CONSOLE,
+        Capability.SNAPSHOTS,
+        Capability.GUEST_COMMANDS,
+    }
+)
 SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
 IMAGES_AS_USUAL = Workshop()
 
 
-class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots):
-    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Console`` and ``Snapshots``.
+class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, and each optional protocol it inherits.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
     after the caller saw it, so the caller has to look again.
@@ -67,7 +75,7 @@ class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call, have consoles, and snapshots are taken of them."""
+        """What its parents do, and machines listed in one call."""
         return CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
