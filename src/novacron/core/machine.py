@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
 from novacron.core.conditions import Condition
+from novacron.core.volume import SeenVolume, Volume, of_the_host
 
 __all__ = [
     "Holding",
@@ -101,7 +102,10 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class MachinePlan:
-    """All that a driver needs to make a machine or change one."""
+    """All that a driver needs to make a machine or change one.
+
+    The disk of ``resources`` is the first one. ``volumes`` of None leaves those it has alone.
+    """
 
     ref: MachineRef
     resources: Resources
@@ -109,6 +113,7 @@ class MachinePlan:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    volumes: tuple[Volume, ...] | None = ()
 
     @property
     def recipe(self) -> str:
@@ -154,6 +159,7 @@ class Observed:
     recipe: str | None = None
     drifted: str | None = None
     ended: str | None = None
+    volumes: tuple[SeenVolume, ...] = ()
 
     @property
     def configured(self) -> Resources:
@@ -182,8 +188,9 @@ class Unanswered:
 class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
-    ``host`` and ``reserved`` are the placer's word: no machine is made before both are
-    recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room
+    ``wanted`` is what it takes of a host, volumes on the host's own storage included. ``host`` and
+    ``reserved`` are the placer's word: no machine is made before both are recorded, and only what
+    is reserved is ever asked of a driver. ``refused_hosts`` had no room
     for it after all; ``conditions`` and ``usage`` are what was last written.
     """
 
@@ -201,6 +208,7 @@ class Machine:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    volumes: tuple[Volume, ...] = ()
     live_migration_allowed: bool = True
     restart_allowed: bool = True
     unanswered: tuple[Unanswered, ...] = ()
@@ -226,13 +234,29 @@ class Machine:
         """Say whether a changed size was neither granted nor refused yet."""
         return self.reserved != self.wanted and self.seen_generation != self.generation
 
-    def plan(self) -> MachinePlan:
-        """Return what a driver is asked for: never more than what is reserved."""
+    def plan(self, seen: Observed | None = None) -> MachinePlan:
+        """Return what a driver is asked for: never more than what is reserved.
+
+        Disks that are not granted stay as they were seen.
+        """
+        reserved = self.reserved or self.wanted
+        first_mib, volumes = self._disks(reserved, seen)
         return MachinePlan(
             ref=self.ref,
-            resources=self.reserved or self.wanted,
+            resources=replace(reserved, disk_mib=first_mib),
             image=self.image,
             nics=self.nics,
             user_data=self.user_data,
             checksum=self.checksum,
+            volumes=volumes,
         )
+
+    def _disks(
+        self, reserved: Resources, seen: Observed | None
+    ) -> tuple[int, tuple[Volume, ...] | None]:
+        first_mib = self.wanted.disk_mib - of_the_host(self.volumes)
+        if reserved.disk_mib >= self.wanted.disk_mib:
+            return first_mib, self.volumes
+        if seen is not None:
+            return seen.configured.disk_mib, None
+        return min(first_mib, reserved.disk_mib), None

@@ -5,8 +5,7 @@ disk is made last of all, so that a machine which has it is complete.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from xml.etree import ElementTree as ET
+from dataclasses import dataclass, replace
 
 import libvirt
 
@@ -24,14 +23,17 @@ from novacron.drivers.libvirt.domain import (
     volume_prefix,
 )
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
+from novacron.drivers.libvirt.fitted import Fitted, fitted
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find
-from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX
+from novacron.drivers.libvirt.mark import set_mark
 from novacron.drivers.libvirt.network import ensure_network
+from novacron.drivers.libvirt.plugging import Plugging
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.stock import InStock
+from novacron.drivers.libvirt.storage import Storage
 
 __all__ = ["Builder"]
 
@@ -50,6 +52,15 @@ class Builder:
     @property
     def _connection(self) -> libvirt.virConnect:
         return self.pool.connection
+
+    @property
+    def storage(self) -> Storage:
+        """Where the host keeps volumes."""
+        return Storage(self.host, self.pool)
+
+    @property
+    def _plugging(self) -> Plugging:
+        return Plugging(self.storage)
 
     def require_room(self, plan: MachinePlan) -> None:
         """Refuse what this host could never run, however empty it were."""
@@ -71,8 +82,9 @@ class Builder:
             if self.host.network and plan.nics:
                 ensure_network(self._connection, self.host.network)
             name = domain.configured.name if domain else self._free_name(plan)
+            volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
             try:
-                return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))
+                return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)), volumes)
             except libvirt.libvirtError:
                 # Another process of ours may have written it down at the same moment.
                 domain = find(self._connection, plan.ref.uid)
@@ -102,6 +114,9 @@ class Builder:
         base = self.pool.find(image.volume)
         if base is None:
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
+        domain = find(self._connection, uid)
+        if domain is not None:
+            self._plugging.make(domain.handle, domain.configured.mark)
         self.pool.overlay(root_volume(uid), size.disk_mib, base, image.format)
 
     def start(self, domain: Domain) -> None:
@@ -120,15 +135,19 @@ class Builder:
                 reason="DiskCannotShrink",
             )
         self.require_room(plan)
+        volumes = self._plugging.fit(plan, domain)
         self._grow_disk(uid, size.disk_mib, domain)
+        self._plugging.grow(volumes, domain)
         seed = seed_of(plan)
         name = seed_volume(uid, seed)
         in_use = {name, *(each.seed for each in (domain.running,) if each)}
         if name != domain.configured.seed:
             self.pool.fill(name, len(seed), [seed])
-        self._write(plan, domain.configured.name, name)
+        defined = self._write(plan, domain.configured.name, name, volumes)
+        mark = self._plugging.make(domain.handle, defined.mark)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
         if domain.running is not None:
+            self._plugging.plug(mark, domain)
             self._change_running(plan, domain)
 
     def remove(self, uid: str, domain: Domain | None) -> None:
@@ -156,7 +175,9 @@ class Builder:
             raise
         return spare_name(plan.ref)
 
-    def _write(self, plan: MachinePlan, name: str, seed: str) -> Defined:
+    def _write(
+        self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]
+    ) -> Defined:
         place = Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
@@ -164,14 +185,13 @@ class Builder:
             accelerator=self.machinery.accelerator,
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
         )
-        handle = self._connection.defineXML(definition(plan, name, seed, place))
+        handle = self._connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
         defined = Defined.read(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
         assert defined is not None
-        mark = defined.mark.element()
-        mark.set("shape", defined.shape)
-        _set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-        return defined
+        mark = replace(defined.mark, shape=defined.shape)
+        set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+        return replace(defined, mark=mark)
 
     def _grow_disk(self, uid: str, size_mib: int, domain: Domain) -> None:
         if domain.power is Power.OFF:
@@ -189,15 +209,8 @@ class Builder:
             )
             if wanted <= most:
                 domain.handle.setVcpusFlags(wanted, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-        mark = domain.running.mark.element()
-        mark.set("disk", str(plan.resources.disk_mib))
-        _set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-
-
-def _set_mark(handle: libvirt.virDomain, mark: ET.Element, flags: int) -> None:
-    mark.tag = mark.tag.rpartition("}")[2]  # libvirt puts it into the namespace itself
-    text = ET.tostring(mark, encoding="unicode")
-    handle.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, text, PREFIX, NAMESPACE, flags)
+        mark = replace(domain.running.mark, disk_mib=plan.resources.disk_mib)
+        set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
 
 
 def _unless_gone(action: Callable[[], object], *also: int) -> None:

@@ -7,11 +7,13 @@ that everything else hangs on.
 import hashlib
 import re
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
 from novacron.core.machine import MachinePlan, MachineRef, Nic, Resources
+from novacron.drivers.libvirt.fitted import Fitted, disk_of
 from novacron.drivers.libvirt.mark import Mark
 
 __all__ = [
@@ -30,7 +32,7 @@ __all__ = [
 MIB_IN_KIB = 1024
 # libvirt gives every device a port of its own and leaves none for what is plugged in later.
 DEVICE_PORTS = 6
-SPARE_PORTS = 4
+SPARE_PORTS = 8
 UID_NAMESPACE = uuid.UUID("7d1f1c8e-2f5c-4b7a-9d0e-6b1a5a3c9f40")
 # What a change of size may change; all else of a definition is its shape.
 SIZES = re.compile(
@@ -104,13 +106,15 @@ class Place:
     max_vcpus: int
 
 
-def definition(plan: MachinePlan, name: str, seed: str, place: Place) -> str:
+def definition(
+    plan: MachinePlan, name: str, seed: str, place: Place, volumes: tuple[Fitted, ...] = ()
+) -> str:
     """Return the XML that makes the machine."""
     size, uid = plan.resources, plan.ref.uid
     domain = ET.Element("domain", type=place.accelerator.domain_type)
     _text(domain, "name", name)
     _text(domain, "uuid", domain_uuid(uid))
-    ET.SubElement(domain, "metadata").append(Mark.of(plan).element())
+    ET.SubElement(domain, "metadata").append(Mark.of(plan, volumes).element())
     _text(domain, "memory", str(size.memory_mib), unit="MiB")
     most = max(size.vcpus, place.max_vcpus)
     _text(domain, "vcpu", str(most), placement="static", current=str(size.vcpus))
@@ -124,7 +128,7 @@ def definition(plan: MachinePlan, name: str, seed: str, place: Place) -> str:
     ET.SubElement(domain, "clock", offset="utc")
     for event, action in (("poweroff", "destroy"), ("reboot", "restart"), ("crash", "destroy")):
         _text(domain, f"on_{event}", action)
-    domain.append(_devices(plan, seed, place))
+    domain.append(_devices(plan, seed, place, [each for each in volumes if not each.detached]))
     return ET.tostring(domain, encoding="unicode")
 
 
@@ -135,13 +139,15 @@ def _cpu(accelerator: Accelerator) -> ET.Element:
     return cpu
 
 
-def _devices(plan: MachinePlan, seed: str, place: Place) -> ET.Element:
+def _devices(plan: MachinePlan, seed: str, place: Place, volumes: list[Fitted]) -> ET.Element:
     uid = plan.ref.uid
     devices = ET.Element("devices")
     _disk(devices, "vda", "qcow2", place.pool, root_volume(uid))
     ET.SubElement(_disk(devices, "vdb", "raw", place.pool, seed), "readonly")
+    devices.extend(disk_of(volume) for volume in volumes)
     ET.SubElement(devices, "controller", type="pci", index="0", model="pcie-root")
-    for port in range(1, DEVICE_PORTS + len(plan.nics) + SPARE_PORTS + 1):
+    ports = DEVICE_PORTS + len(plan.nics) + len(volumes) + SPARE_PORTS
+    for port in range(1, ports + 1):
         ET.SubElement(devices, "controller", type="pci", index=str(port), model="pcie-root-port")
     for index, nic in enumerate(plan.nics):
         devices.append(_interface(mac_of(uid, index, nic), place.network))
@@ -195,6 +201,7 @@ class Defined:
     shape: str
     agent: bool
     macs: tuple[str, ...]
+    disks: frozenset[tuple[str, str]]
 
     @property
     def resources(self) -> Resources:
@@ -222,7 +229,16 @@ class Defined:
             shape=shape_of(xml),
             agent=channel is not None and channel.get("state") == "connected",
             macs=tuple(mac.get("address") or "" for mac in domain.findall("devices/interface/mac")),
+            disks=frozenset(_disks(domain)),
         )
+
+
+def _disks(domain: ET.Element) -> Iterator[tuple[str, str]]:
+    """Return target and serial number of each disk that has one."""
+    for disk in domain.findall("devices/disk"):
+        target, serial = disk.find("target"), disk.findtext("serial")
+        if target is not None and serial:
+            yield target.get("dev") or "", serial
 
 
 def shape_of(xml: str) -> str:

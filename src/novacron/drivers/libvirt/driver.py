@@ -23,17 +23,18 @@ from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
+from novacron.drivers.libvirt.volumes import LibvirtVolumes
 from novacron.drivers.libvirt.work import no_credentials, present
 from novacron.images import Images
 
 __all__ = ["LibvirtDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE})
+CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.VOLUMES})
 SOON = timedelta(milliseconds=200)
 
 
-class LibvirtDriver(LibvirtConsoles):
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``Console``.
+class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Console`` and ``VolumeKeeping``.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
     after the caller saw it, so the caller has to look again.
@@ -55,7 +56,7 @@ class LibvirtDriver(LibvirtConsoles):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call and have consoles."""
+        """Machines are listed in one call, and have consoles and volumes."""
         return CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
@@ -72,8 +73,11 @@ class LibvirtDriver(LibvirtConsoles):
                 return None
             # Asked for by name: the list of all grows with the host's machines.
             needed = (root_volume(ref.uid), domain.configured.seed)
-            there = frozenset(name for name in needed if builder.pool.find(name))
-            return observed(domain, builder.pool, there, known)
+            there = {name for name in needed if builder.pool.find(name)}
+            there |= {
+                each.key for each in domain.configured.mark.volumes if builder.storage.there(each)
+            }
+            return observed(domain, builder.pool, frozenset(there), known)
 
         seen = await self._work(look)
         if seen is not None:
@@ -96,7 +100,9 @@ class LibvirtDriver(LibvirtConsoles):
                 for each in ours
                 if (uuid := domain_uuid(each.uid)) in measured
             }
-            names = pool.names()
+            names = pool.names() | builder.storage.files(
+                {volume.pool for each in ours for volume in each.configured.mark.volumes}
+            )
             fresh = Known(known.building, known.stopping, usage)
             return [observed(each, pool, names, fresh) for each in ours], usage
 

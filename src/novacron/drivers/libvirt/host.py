@@ -1,16 +1,24 @@
 """One libvirt host as its owner declared it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from shlex import join
 from urllib.parse import urlsplit
 
-__all__ = ["Credentials", "LibvirtHost"]
+__all__ = ["ClassPool", "Credentials", "LibvirtHost"]
 
 # What a Secret holds, by its keys; read whenever a connection is made.
 Credentials = Callable[[], Awaitable[Mapping[str, bytes]]]
 
 DEFAULT_POOL_PATH = "/var/lib/libvirt/novacron"
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPool:
+    """The pool that a storage class is, and whether other hosts see the same one."""
+
+    pool: str
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,7 @@ class LibvirtHost:
     pool: str = "novacron"
     pool_path: str | None = None
     network: str | None = None
+    storage_classes: Mapping[str, ClassPool] = field(default_factory=dict)
 
     @property
     def is_session(self) -> bool:

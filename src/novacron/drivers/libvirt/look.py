@@ -7,6 +7,8 @@ from datetime import timedelta
 import libvirt
 
 from novacron.core.machine import Observed, Power, Usage
+from novacron.core.volume import Attachment, SeenVolume
+from novacron.drivers.libvirt import fitted
 from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
@@ -75,12 +77,16 @@ class Known:
     usage: Mapping[str, Usage] = field(default_factory=dict)
 
 
-def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) -> Observed:
-    """Return what there is to say of a domain."""
+def observed(domain: Domain, pool: Pool, files: frozenset[str], known: Known) -> Observed:
+    """Return what there is to say of a domain; ``files`` are names of volumes that are there.
+
+    Those of the host's own pool by their names, those for data by pool and name.
+    """
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
     has = (running or configured).resources
-    complete = {root_volume(uid), configured.seed} <= volumes
+    complete = {root_volume(uid), configured.seed} <= files
+    volumes = volumes_of(domain, files)
     addresses = addresses_of(pool.connection, domain.handle, running) if running else ()
     awaited = running is not None and bool(running.macs) and not addresses
     return Observed(
@@ -95,7 +101,8 @@ def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) 
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
         recipe=mark.recipe,
-        awaits_restart=_awaits_restart(domain),
+        awaits_restart=_awaits_restart(domain, volumes),
+        volumes=volumes,
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
     )
@@ -108,7 +115,13 @@ def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
     return "stop" if domain.running is not None and leaving else None
 
 
-def _awaits_restart(domain: Domain) -> tuple[str, ...]:
+def volumes_of(domain: Domain, files: frozenset[str]) -> tuple[SeenVolume, ...]:
+    """Return how the machine's volumes are, those included that were taken off it."""
+    live = domain.running.disks if domain.running else None
+    return tuple(fitted.seen(each, files, live) for each in domain.configured.mark.volumes)
+
+
+def _awaits_restart(domain: Domain, volumes: tuple[SeenVolume, ...]) -> tuple[str, ...]:
     running, configured = domain.running, domain.configured
     if running is None:
         return ()
@@ -116,5 +129,6 @@ def _awaits_restart(domain: Domain) -> tuple[str, ...]:
         "cpu": running.vcpus != configured.vcpus,
         "memory": running.memory_mib != configured.memory_mib,
         "networks": running.mark.recipe != configured.mark.recipe,
+        "volumes": any(each.attachment is Attachment.AWAITS_RESTART for each in volumes),
     }
     return tuple(name for name, differs in differences.items() if differs)

@@ -7,9 +7,12 @@ running guest keeps the copy that it was started with.
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from novacron.core.machine import MachinePlan
+import libvirt
 
-__all__ = ["NAMESPACE", "PREFIX", "Mark"]
+from novacron.core.machine import MachinePlan
+from novacron.drivers.libvirt.fitted import Fitted, found
+
+__all__ = ["NAMESPACE", "PREFIX", "Mark", "set_mark"]
 
 NAMESPACE = "https://novacron.io/libvirt/1"
 PREFIX = "novacron"
@@ -26,13 +29,21 @@ class Mark:
     recipe: str
     image: str
     shape: str = ""
+    volumes: tuple[Fitted, ...] = ()
 
     @classmethod
-    def of(cls, plan: MachinePlan) -> "Mark":
+    def of(cls, plan: MachinePlan, volumes: tuple[Fitted, ...] = ()) -> "Mark":
         """Return the mark of a machine made by this plan."""
         ref = plan.ref
-        disk_mib = plan.resources.disk_mib
-        return cls(ref.uid, ref.namespace, ref.name, disk_mib, plan.recipe, plan.image)
+        return cls(
+            uid=ref.uid,
+            namespace=ref.namespace,
+            name=ref.name,
+            disk_mib=plan.resources.disk_mib,
+            recipe=plan.recipe,
+            image=plan.image,
+            volumes=volumes,
+        )
 
     def element(self) -> ET.Element:
         """Return it as XML."""
@@ -40,6 +51,7 @@ class Mark:
         for name in ("uid", "namespace", "name", "recipe", "image", "shape"):
             root.set(name, getattr(self, name))
         root.set("disk", str(self.disk_mib))
+        root.extend(volume.element() for volume in self.volumes)
         return root
 
     @classmethod
@@ -55,7 +67,16 @@ class Mark:
             recipe=element.get("recipe") or "",
             image=element.get("image") or "",
             shape=element.get("shape") or "",
+            volumes=found(element),
         )
+
+
+def set_mark(handle: libvirt.virDomain, mark: Mark, flags: int) -> None:
+    """Write a mark into a definition, or into a running guest's copy."""
+    element = mark.element()
+    element.tag = element.tag.rpartition("}")[2]  # libvirt puts it into the namespace itself
+    text = ET.tostring(element, encoding="unicode")
+    handle.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, text, PREFIX, NAMESPACE, flags)
 
 
 ET.register_namespace(PREFIX, NAMESPACE)
