@@ -162,9 +162,7 @@ def own_daemon(settings: Mapping[str, str] | None = None) -> Iterator[LibvirtDae
             daemon.stop()
 
 
-def add_pool(
-    connection: libvirt.virConnect, name: str, directory: Path
-) -> libvirt.virStoragePool:
+def add_pool(connection: libvirt.virConnect, name: str, directory: Path) -> libvirt.virStoragePool:
     """Make a storage pool, as a host's owner would."""
     directory.mkdir(exist_ok=True)
     pool = connection.storagePoolDefineXML(

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from novacron.core.driver import Accepted, Capability, Driver, Inventory
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
+from novacron.core.volume import KeptVolume, VolumeKeeping
 from novacron.runtime.client import Client, Request
 
 __all__ = ["CutClient", "CutDriver", "Knife", "Point"]
@@ -144,6 +145,22 @@ class CutDriver:
         """Write."""
         async with self.knife.around("driver delete"):
             return await self.driver.delete(ref)
+
+    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
+        """Read."""
+        assert isinstance(self.driver, VolumeKeeping)
+        return await self.driver.kept_volumes(host)
+
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+        """Write."""
+        assert isinstance(self.driver, VolumeKeeping)
+        async with self.knife.around("driver reclaim"):
+            await self.driver.reclaim(ref, volumes)
+
+    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
+        """Write."""
+        assert isinstance(self.driver, VolumeKeeping)
+        await self.driver.delete_volume(host, namespace, volume)
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Read."""

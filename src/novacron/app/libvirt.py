@@ -27,7 +27,7 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
     """Return the driver of a libvirt host."""
     try:
         # Loaded when the first such host is declared: it needs libvirt's own library.
-        from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost  # noqa: PLC0415
+        from novacron.drivers.libvirt import ClassPool, LibvirtDriver, LibvirtHost  # noqa: PLC0415
     except ImportError as error:
         raise Rejected(
             f"libvirt cannot be used here ({error}); install novacron with its libvirt extra"
@@ -37,6 +37,10 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
         uri=host.endpoint or "",
         pool=host.settings.get("storagePool", "novacron"),
         pool_path=host.settings.get("storagePath"),
+        storage_classes={
+            each["name"]: ClassPool(each["pool"], shared=each.get("shared", False))
+            for each in host.settings.get("storageClasses") or ()
+        },
     )
     network = host.settings.get("network") or (USER_MODE if declared.is_session else OWN_NETWORK)
     return LibvirtDriver(

@@ -9,10 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 from novacron.controllers.restarts import Restarts
 from novacron.controllers.round import BACK_OFF, PENDING, Round, Scope
+from novacron.controllers.volumes import leaving_volumes, reclaim, volumes_in_words
 from novacron.core.driver import Drivers
 from novacron.core.errors import DriverError, OutOfCapacity, Unreachable
 from novacron.core.machine import Machine, MachinePlan, Observed, Power
 from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
+from novacron.core.volume import are_as_planned
 
 __all__ = ["DELETION", "LIFECYCLE", "MachineReconciler"]
 
@@ -43,12 +45,17 @@ async def create(scope: Scope) -> Outcome:
 
 async def configure(scope: Scope) -> Outcome:
     """Give the machine the resources that are reserved for it, and all else that was asked for."""
-    plan, before = scope.machine.plan(), scope.seen
+    plan, before = scope.machine.plan(scope.seen), scope.seen
     if before and not before.changing and not _as_planned(before, plan):
         scope.may_act()
         accepted = await scope.driver.resize(plan)
         scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
         await scope.follow(accepted)
+    elif before and not before.changing and (leaving := leaving_volumes(before)):
+        # A guest that was busy when it was asked to let go does so when it is asked again.
+        scope.may_act()
+        await scope.follow(await scope.driver.resize(plan))
+        return Done("Configured", f"the guest is to let go of {leaving}", after=LATER)
     if scope.seen and not _as_planned(scope.seen, plan):
         return Wait("Resizing", scope.next_look, f"being resized to {_amount(scope.machine)}")
     if scope.seen and scope.seen.awaits_restart and scope.machine.power is Power.ON:
@@ -135,7 +142,9 @@ async def remove(scope: Scope) -> Outcome:
 
 def _as_planned(seen: Observed, plan: MachinePlan) -> bool:
     same_recipe = seen.recipe is None or seen.recipe == plan.recipe
-    return seen.configured == plan.resources and same_recipe and seen.drifted is None
+    same_volumes = plan.volumes is None or are_as_planned(seen.volumes, plan.volumes)
+    same = same_recipe and same_volumes
+    return seen.configured == plan.resources and same and seen.drifted is None
 
 
 def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str, str]:
@@ -143,6 +152,8 @@ def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str,
         return "Resized", f"resized to {amount}"
     if seen.drifted is not None:
         return "Repaired", f"set up again because {seen.drifted}"
+    if plan.volumes is not None and not are_as_planned(seen.volumes, plan.volumes):
+        return "VolumesChanged", f"given {volumes_in_words(plan.volumes)}"
     return "Configured", "set up with other networks"
 
 
@@ -158,7 +169,7 @@ LIFECYCLE = (
     Step("Configured", configure),
     Step("Powered", set_power),
 )
-DELETION = (Step("Removed", remove),)
+DELETION = (Step("Removed", remove), Step("Reclaimed", reclaim))
 
 
 def utc_now() -> datetime:

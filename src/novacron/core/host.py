@@ -7,6 +7,7 @@ from typing import Any
 
 from novacron.core.conditions import Condition
 from novacron.core.machine import Resources
+from novacron.core.volume import KeptVolume
 
 __all__ = [
     "DeclaredHost",
@@ -73,6 +74,12 @@ class HostFacts:
     storage: tuple[StorageFacts, ...] = ()
     devices: tuple[str, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    kept_volumes: tuple[KeptVolume, ...] = ()
+
+    @property
+    def kept_mib(self) -> int:
+        """How much of its disk space volumes take whose machines are gone."""
+        return sum(kept.size_mib for kept in self.kept_volumes if kept.storage_class is None)
 
 
 @dataclass(frozen=True, slots=True)

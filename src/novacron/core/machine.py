@@ -188,10 +188,11 @@ class Unanswered:
 class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
-    ``wanted`` is what it takes of a host, volumes on the host's own storage included. ``host`` and
-    ``reserved`` are the placer's word: no machine is made before both are recorded, and only what
-    is reserved is ever asked of a driver. ``refused_hosts`` had no room
-    for it after all; ``conditions`` and ``usage`` are what was last written.
+    ``wanted`` is what it takes of a host, volumes on the host's own storage included, also those
+    that were taken off it, which are ``detached_mib``. ``host`` and ``reserved`` are the placer's
+    word: no machine is made before both are recorded, and only what is reserved is ever asked of a
+    driver. ``refused_hosts`` had no room for it after all; ``conditions`` and ``usage`` are what
+    was last written.
     """
 
     uid: str
@@ -209,6 +210,7 @@ class Machine:
     user_data: str | None = None
     checksum: str | None = None
     volumes: tuple[Volume, ...] = ()
+    detached_mib: int = 0
     live_migration_allowed: bool = True
     restart_allowed: bool = True
     unanswered: tuple[Unanswered, ...] = ()
@@ -254,7 +256,7 @@ class Machine:
     def _disks(
         self, reserved: Resources, seen: Observed | None
     ) -> tuple[int, tuple[Volume, ...] | None]:
-        first_mib = self.wanted.disk_mib - of_the_host(self.volumes)
+        first_mib = self.wanted.disk_mib - of_the_host(self.volumes) - self.detached_mib
         if reserved.disk_mib >= self.wanted.disk_mib:
             return first_mib, self.volumes
         if seen is not None:

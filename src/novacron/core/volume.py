@@ -73,6 +73,10 @@ class Volume:
     reclaim: Reclaim = Reclaim.RETAIN
     existing: str | None = None
 
+    def id_for(self, machine: str, uid: str) -> str:
+        """Return what it is called within the namespace of the machine that asks for it."""
+        return self.existing or volume_id(machine, self.name, uid)
+
 
 @dataclass(frozen=True, slots=True)
 class SeenVolume:
@@ -111,7 +115,10 @@ class VolumeKeeping(Protocol):
         """Tell of every volume whose machine is gone."""
 
     async def reclaim(self, ref: "MachineRef", volumes: Iterable[str]) -> None:
-        """Delete volumes that were made for a machine, by their names; it is gone by now."""
+        """Delete volumes that were made for a machine, by their names; it is gone by now.
+
+        One that another machine has meanwhile is that one's, and stays.
+        """
 
     async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
         """Delete one volume by its id; Rejected when a machine has it, or when there is none."""

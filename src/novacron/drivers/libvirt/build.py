@@ -23,8 +23,8 @@ from novacron.drivers.libvirt.domain import (
     volume_prefix,
 )
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
-from novacron.drivers.libvirt.fitted import Fitted, fitted
 from novacron.drivers.libvirt.facts import Machinery
+from novacron.drivers.libvirt.fitted import Fitted, fitted
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.mark import set_mark

@@ -5,6 +5,7 @@ by which the next one finds the work and goes on. In memory is only what is unde
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import libvirt
@@ -23,7 +24,7 @@ from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
-from novacron.drivers.libvirt.volumes import LibvirtVolumes
+from novacron.drivers.libvirt.volumes import LibvirtVolumes, kept
 from novacron.drivers.libvirt.work import no_credentials, present
 from novacron.images import Images
 
@@ -164,9 +165,12 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
         """Tell of the host behind this connection."""
         host = self._host
         self._forget_premises()  # they may have changed
-        yield await self._work(
-            lambda builder: facts_of(builder.pool.connection, host, builder.machinery)
-        )
+
+        def tell(builder: Builder) -> HostFacts:
+            facts = facts_of(builder.pool.connection, host, builder.machinery)
+            return replace(facts, kept_volumes=tuple(kept(builder)))
+
+        yield await self._work(tell)
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""

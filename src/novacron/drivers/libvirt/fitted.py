@@ -11,7 +11,7 @@ from string import ascii_lowercase
 from xml.etree import ElementTree as ET
 
 from novacron.core.machine import MachineRef
-from novacron.core.volume import Access, Attachment, SeenVolume, Volume, volume_id
+from novacron.core.volume import Access, Attachment, SeenVolume, Volume
 
 __all__ = ["PREFIX", "Fitted", "disk_of", "fitted", "found", "seen", "serial_of", "stem_of"]
 
@@ -85,8 +85,7 @@ def stem_of(ref: MachineRef, volume: Volume) -> str:
 
     The namespace is part of it: nobody can name another namespace's volume.
     """
-    own = volume_id(ref.name, volume.name, ref.uid)
-    return f"{PREFIX}{ref.namespace}.{volume.existing or own}"
+    return f"{PREFIX}{ref.namespace}.{volume.id_for(ref.name, ref.uid)}"
 
 
 def serial_of(name: str) -> str:

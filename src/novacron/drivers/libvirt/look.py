@@ -116,9 +116,13 @@ def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
 
 
 def volumes_of(domain: Domain, files: frozenset[str]) -> tuple[SeenVolume, ...]:
-    """Return how the machine's volumes are, those included that were taken off it."""
+    """Return how the machine's volumes are, those included that were taken off it and kept."""
     live = domain.running.disks if domain.running else None
-    return tuple(fitted.seen(each, files, live) for each in domain.configured.mark.volumes)
+    return tuple(
+        fitted.seen(each, files, live)
+        for each in domain.configured.mark.volumes
+        if not each.detached or each.key in files
+    )
 
 
 def _awaits_restart(domain: Domain, volumes: tuple[SeenVolume, ...]) -> tuple[str, ...]:

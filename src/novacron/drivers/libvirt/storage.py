@@ -110,9 +110,7 @@ class Storage:
             )
         return pool
 
-    def _file(
-        self, ref: MachineRef, volume: Volume, pool: Pool, refusal: type[DriverError]
-    ) -> str:
+    def _file(self, ref: MachineRef, volume: Volume, pool: Pool, refusal: type[DriverError]) -> str:
         stem = stem_of(ref, volume)
         if volume.existing is None:
             return stem + (RAW if volume.access is Access.MANY else QCOW2)

@@ -8,6 +8,7 @@ from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.fitted import PREFIX, Fitted, serial_of
 from novacron.drivers.libvirt.look import Domain, read
+from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.work import HostWork
 
@@ -34,7 +35,8 @@ class LibvirtVolumes(HostWork):
 
         def remove(builder: Builder) -> None:
             for one in ids:
-                _remove(builder, ref.namespace, one)
+                if _holder(builder, _files(ref.namespace, one)) is None:
+                    _remove(builder, ref.namespace, one)
 
         await self._work(remove)
 
@@ -42,6 +44,12 @@ class LibvirtVolumes(HostWork):
         """Delete one volume by its id."""
 
         def remove(builder: Builder) -> None:
+            if (mark := _holder(builder, _files(namespace, volume))) is not None:
+                raise Rejected(
+                    f"volume {volume} is attached to {mark.namespace}/{mark.name}: take it off "
+                    "that machine first",
+                    reason="VolumeInUse",
+                )
             if not _remove(builder, namespace, volume):
                 raise Rejected(
                     f"there is no volume {volume} of namespace {namespace} on host {host}",
@@ -54,11 +62,16 @@ class LibvirtVolumes(HostWork):
 def kept(builder: Builder) -> Iterator[KeptVolume]:
     """Return every volume whose machine is gone. Blocks."""
     shared = {kind.pool for kind in builder.host.storage_classes.values() if kind.shared}
-    known = {volume.key for domain in _domains(builder) for volume in domain.configured.mark.volumes}
+    known = {
+        volume.key for domain in _domains(builder) for volume in domain.configured.mark.volumes
+    }
     for storage_class, name in builder.storage.pools():
         if name in shared:
             continue
-        pool = builder.storage.pool(name)
+        try:
+            pool = builder.storage.pool(name)
+        except Rejected:
+            continue  # whoever asks for a volume of this class hears of it
         for file in sorted(pool.names()):
             if file.startswith(PREFIX) and f"{pool.name}/{file}" not in known:
                 yield from _told(pool, file, storage_class)
@@ -72,24 +85,28 @@ def _told(pool: Pool, file: str, storage_class: str | None) -> Iterator[KeptVolu
         yield KeptVolume(namespace, rest.rpartition(".")[0], size_mib, storage_class)
 
 
+def _files(namespace: str, volume: str) -> frozenset[str]:
+    return frozenset(f"{PREFIX}{namespace}.{volume}{ending}" for ending in ENDINGS)
+
+
 def _remove(builder: Builder, namespace: str, volume: str) -> bool:
-    """Delete a volume wherever it is, unless a machine has it; say whether it was there."""
-    files = [f"{PREFIX}{namespace}.{volume}{ending}" for ending in ENDINGS]
-    for domain in _domains(builder):
-        mark = domain.configured.mark
-        if any(each.file in files and _is_held(each, domain) for each in mark.volumes):
-            raise Rejected(
-                f"volume {volume} is attached to {mark.namespace}/{mark.name}: take it off that "
-                "machine first",
-                reason="VolumeInUse",
-            )
+    """Delete a volume wherever it is; say whether it was there."""
     found = False
     for _, name in builder.storage.pools():
         pool = builder.storage.pool(name)
-        for file in files:
+        for file in _files(namespace, volume):
             found |= pool.find(file) is not None
             pool.remove(file)
     return found
+
+
+def _holder(builder: Builder, files: frozenset[str]) -> Mark | None:
+    """Return the mark of the machine that has a volume."""
+    for domain in _domains(builder):
+        mark = domain.configured.mark
+        if any(each.file in files and _is_held(each, domain) for each in mark.volumes):
+            return mark
+    return None
 
 
 def _is_held(volume: Fitted, domain: Domain) -> bool:

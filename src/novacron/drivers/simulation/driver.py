@@ -6,7 +6,7 @@ in memory, so a process killed at any instruction has either done a thing or not
 """
 
 import random as chance
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from novacron.core.driver import Accepted, Capability
 from novacron.core.errors import Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
+from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.simulation import convert
 from novacron.drivers.simulation.errors import core_errors
 from novacron.drivers.simulation.faults import Operation, strike
@@ -22,10 +23,11 @@ from novacron.drivers.simulation.host import SimulatedHost
 from novacron.drivers.simulation.room import require_sense, require_whole_disk
 from novacron.drivers.simulation.store import Store
 from novacron.drivers.simulation.turn import Turn, microseconds
+from novacron.drivers.simulation.volumes import Shelf, from_text
 
 __all__ = ["SimulationDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.RESIZE_RUNNING})
+CAPABILITIES = frozenset({Capability.INVENTORY, Capability.RESIZE_RUNNING, Capability.VOLUMES})
 
 
 def utc_now() -> datetime:
@@ -34,7 +36,7 @@ def utc_now() -> datetime:
 
 
 class SimulationDriver:
-    """One host of the simulation; satisfies ``Driver`` and ``Inventory``.
+    """One host of the simulation; satisfies ``Driver``, ``Inventory`` and ``VolumeKeeping``.
 
     An order that the machine is already carrying out is accepted again; one that contradicts
     the operation under way is ``Busy`` until that ends. ``resize`` and ``set_power`` of a
@@ -59,7 +61,7 @@ class SimulationDriver:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call, and running ones change size."""
+        """Machines are listed in one call, have volumes, and change size while they run."""
         return CAPABILITIES
 
     async def observe(self, ref: MachineRef) -> Observed | None:
@@ -90,11 +92,13 @@ class SimulationDriver:
         require_sense(plan.resources)
         with self._turn() as turn:
             row = turn.present(plan.ref)
-            if row.change in (None, Operation.RESIZE) and row.next_size == plan.resources:
+            volumes = turn.volumes(row, plan)
+            same = row.next_size == plan.resources and from_text(row.volumes) == volumes
+            if row.change in (None, Operation.RESIZE) and same:
                 return turn.accepted_before(row)
             turn.require_idle(row)
             require_whole_disk(row, plan.resources)
-            return turn.grow(row, plan)
+            return turn.grow(row, plan, volumes)
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine.
@@ -118,7 +122,7 @@ class SimulationDriver:
             return Accepted(delay)
 
     async def delete(self, ref: MachineRef) -> Accepted:
-        """Remove the machine and all it owns, running or not. An absent machine is success."""
+        """Remove the machine, running or not; its volumes stay. An absent machine is success."""
         self._admit(Operation.DELETE, ref)
         with self._turn() as turn:
             row = turn.find(ref)
@@ -140,13 +144,39 @@ class SimulationDriver:
             store.settle(microseconds(self._clock()))
             return convert.observed_all(store.machines(host_id), self._host.usage)
 
+    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
+        """Tell of every volume whose machine is gone."""
+        self._require_own(host)
+        with self._turn() as turn:
+            return turn.shelf.kept()
+
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+        """Delete volumes that were made for a machine which is gone."""
+        self._admit(Operation.DELETE, ref)
+        with self._turn() as turn:
+            for volume in volumes:
+                turn.shelf.drop(ref.namespace, volume_id(ref.name, volume, ref.uid))
+
+    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
+        """Delete one volume by its id."""
+        self._require_own(host)
+        with self._turn() as turn:
+            if not turn.shelf.delete(namespace, volume):
+                raise Rejected(
+                    f"there is no volume {volume} of namespace {namespace} on host {host}",
+                    reason="VolumeMissing",
+                )
+
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the one host, if its file can be read."""
         strike(self._host.faults, Operation.HOSTS, "*", self._random)
         with core_errors(self._path):
             store, host_id = self._file()
             store.host(host_id)
-        yield HostFacts(self._host.name, self._host.capacity, version="simulation")
+            kept = tuple(Shelf(store, self._host, host_id).kept())
+        yield HostFacts(
+            self._host.name, self._host.capacity, version="simulation", kept_volumes=kept
+        )
 
     async def close(self) -> None:
         """Let go of the file; the machines stay in it."""

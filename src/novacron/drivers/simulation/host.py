@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from novacron.core.machine import Power, Resources, Usage
+from novacron.core.volume import StorageClass
 from novacron.drivers.simulation.faults import Fault
 
 __all__ = ["Delays", "SimulatedHost", "UsageFractions"]
@@ -60,6 +61,7 @@ class SimulatedHost:
     delays: Delays = field(default_factory=Delays)
     faults: tuple[Fault, ...] = ()
     usage: UsageFractions = field(default_factory=UsageFractions)
+    storage_classes: tuple[StorageClass, ...] = ()
 
     @property
     def room(self) -> Resources:

@@ -7,6 +7,7 @@ from typing import Any
 
 from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks, Overcommit, Taint
 from novacron.core.quantity import format_mib
+from novacron.families.novacron.volume_translate import written_kept
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -112,4 +113,5 @@ def _written_facts(facts: HostFacts) -> Object:
         ]
         or None,
         "devices": list(facts.devices) or None,
+        "keptVolumes": written_kept(facts.kept_volumes),
     }

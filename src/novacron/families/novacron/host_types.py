@@ -17,6 +17,7 @@ from novacron.crd import (
     kind,
 )
 from novacron.families.novacron.shared_types import Amount, Amounts, Condition, Labels
+from novacron.families.novacron.volume_types import KeptVolume, StorageClassName
 
 __all__ = [
     "Host",
@@ -28,11 +29,13 @@ __all__ = [
     "HostStorage",
     "HostTaint",
     "Libvirt",
+    "LibvirtStorageClass",
     "NodeName",
     "SecretName",
     "SimulatedCapacity",
     "SimulatedDelays",
     "SimulatedFault",
+    "SimulatedStorageClass",
     "SimulatedUsage",
     "Simulation",
 ]
@@ -124,6 +127,26 @@ class SimulatedUsage(Model):
     """Share of its disk."""
 
 
+class SimulatedStorageClass(Model):
+    """A kind of storage that the simulated host has."""
+
+    name: StorageClassName
+    """What volumes ask for."""
+    shared: bool | None = None
+    """Whether other hosts see the same storage; without it, not."""
+
+
+class LibvirtStorageClass(Model):
+    """Which storage pool of the host a storage class is."""
+
+    name: StorageClassName
+    """What volumes ask for."""
+    pool: Annotated[str, Field(min_length=1, max_length=253)]
+    """The storage pool, a directory; its owner makes it."""
+    shared: bool | None = None
+    """Whether other hosts see the same storage under the same class; without it, not."""
+
+
 class Simulation(Model):
     """A host that exists only in memory."""
 
@@ -135,10 +158,22 @@ class Simulation(Model):
     """What goes wrong."""
     usage: SimulatedUsage = SimulatedUsage()
     """How much its guests use."""
+    storage_classes: Annotated[
+        list[SimulatedStorageClass], ListMap("name"), Field(max_length=64)
+    ] = []
+    """The kinds of storage it has beside its own."""
 
 
 class Libvirt(Model):
     """What of a libvirt host is used."""
+
+    __rules__ = (
+        Rule(
+            "self.storageClasses.all(each, each.pool != self.storagePool)",
+            "a storage class needs a pool of its own: volumes without a class are in storagePool",
+            field_path=".storageClasses",
+        ),
+    )
 
     storage_pool: Annotated[str, Field(min_length=1, max_length=253)] = "novacron"
     """The storage pool for images and disks, a directory; made if it does not exist."""
@@ -152,6 +187,10 @@ class Libvirt(Model):
     network: Annotated[str, Field(min_length=1, max_length=50)] | None = None
     """The libvirt network that machines are plugged into, made with DHCP if it does not exist, or
     user for user-mode networking. Without it, novacron, and user for qemu:///session."""
+    storage_classes: Annotated[
+        list[LibvirtStorageClass], ListMap("name"), Field(max_length=64)
+    ] = []
+    """Which pool each storage class is that volumes may ask for."""
 
 
 class SecretName(Model):
@@ -279,6 +318,9 @@ class HostStatus(Model):
     """Where it keeps disks."""
     devices: Annotated[list[str], Atomic()] = []
     """Hardware it can hand to machines."""
+    kept_volumes: Annotated[list[KeptVolume], ListMap("namespace", "id")] = []
+    """Volumes whose machines are gone; they take room until somebody deletes them. The first
+    hundred."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None

@@ -24,6 +24,13 @@ from novacron.core.machine import (
 )
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
+from novacron.core.volume import of_the_host
+from novacron.families.novacron.volume_translate import (
+    detached_mib,
+    listed_mib,
+    volume_of,
+    written_volumes,
+)
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -40,7 +47,6 @@ Object = dict[str, Any]
 PLACEMENT = "novacron.io/placement"
 # Fields that ask for action which no controller takes yet, by their place in the template.
 NOT_YET = {
-    "volumes": "the machine runs without these disks",
     "devices": "the machine runs without these devices",
     "affinity": "the machine is placed without regard to it",
     "tolerations": "hosts with taints are avoided all the same",
@@ -67,7 +73,9 @@ class VirtualMachineKind:
         if host is None:
             return None
         # A machine that is to shrink holds what it still has until it has shrunk.
-        available = _available((obj.get("status") or {}).get("resources")) or Resources()
+        status = obj.get("status") or {}
+        available = _available(status.get("resources")) or Resources()
+        available += Resources(disk_mib=listed_mib(status))
         return Holding(obj["metadata"]["uid"], host, available.covering(reserved or Resources()))
 
     def is_settled(self, obj: Object) -> bool:
@@ -118,6 +126,7 @@ class VirtualMachineKind:
             status["vmID"] = report.seen.vm_id
             status["ipAddresses"] = list(report.seen.addresses) or None
             status["resources"] = _written_usage(report.seen, machine, report)
+            status["volumes"] = written_volumes(report.seen.volumes)
         return status
 
     def refusal(self, obj: Object, why: str, now: datetime) -> Object:
@@ -136,11 +145,14 @@ def _machine(obj: Object) -> Machine:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     template = spec["template"]["spec"]
     host, reserved = _placement(obj)
+    volumes = tuple(volume_of(each) for each in template.get("volumes") or ())
+    ids = [each.id_for(metadata["name"], metadata["uid"]) for each in volumes]
+    detached = detached_mib(status, ids)
     return Machine(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
         name=metadata["name"],
-        wanted=_wanted(template["resources"]),
+        wanted=_wanted(template["resources"]) + Resources(disk_mib=of_the_host(volumes) + detached),
         image=template["image"]["source"],
         power=Power.ON if spec.get("running", True) else Power.OFF,
         generation=metadata["generation"],
@@ -151,6 +163,8 @@ def _machine(obj: Object) -> Machine:
         nics=tuple(_nic(network) for network in template.get("networks") or ()),
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
+        volumes=volumes,
+        detached_mib=detached,
         restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         unanswered=tuple(_unanswered(spec)),

@@ -20,6 +20,7 @@ from novacron.crd import (
 )
 from novacron.families.novacron.shared_types import Amount, Amounts, Condition
 from novacron.families.novacron.template_types import MachineTemplate
+from novacron.families.novacron.volume_types import VolumeStatus, volumes_stay_what_they_are
 
 __all__ = [
     "MigrationPolicy",
@@ -127,9 +128,6 @@ class UpdateStrategy(Model):
     """How fast RollingUpdate goes."""
 
 
-_VOLUMES = "template.spec.volumes"
-
-
 class VirtualMachineSpec(Model):
     """What is wanted of the machine."""
 
@@ -145,13 +143,7 @@ class VirtualMachineSpec(Model):
             "disk can grow but never shrink",
             field_path=".template.spec.resources.disk",
         ),
-        Rule(
-            f"!has(self.{_VOLUMES}) || !has(oldSelf.{_VOLUMES}) || self.{_VOLUMES}.all(new,"
-            f" oldSelf.{_VOLUMES}.all(old, new.name != old.name || !quantity(string(new.size))"
-            ".isLessThan(quantity(string(old.size)))))",
-            "volumes can grow but never shrink",
-            field_path=f".{_VOLUMES}",
-        ),
+        *volumes_stay_what_they_are("template.spec.volumes"),
     )
 
     template: MachineTemplate
@@ -231,6 +223,8 @@ class VirtualMachineStatus(Model):
     """The move that is under way, or the last one."""
     snapshots: Annotated[list[SnapshotStatus], ListMap("name")] = []
     """Its snapshots."""
+    volumes: Annotated[list[VolumeStatus], ListMap("id")] = []
+    """Its disks beside the first, and those taken off it and kept."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
     """The metadata.generation that all this was found out for."""
 
