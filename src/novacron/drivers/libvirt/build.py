@@ -25,6 +25,7 @@ from novacron.drivers.libvirt.domain import (
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.fitted import Fitted, fitted
+from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.mark import set_mark
@@ -199,6 +200,8 @@ class Builder:
         elif size_mib > domain.configured.mark.disk_mib:
             flag = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
             domain.handle.blockResize("vda", size_mib * MIB, flag)
+            if domain.running and domain.running.agent:
+                grow_file_systems(domain.handle)
 
     def _change_running(self, plan: MachinePlan, domain: Domain) -> None:
         assert domain.running is not None

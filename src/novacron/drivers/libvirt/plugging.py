@@ -12,6 +12,7 @@ from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.drivers.libvirt.errors import code_of
 from novacron.drivers.libvirt.fitted import Fitted, disk_of, fitted, serial_of
+from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.look import Domain, read
 from novacron.drivers.libvirt.mark import Mark, set_mark
 from novacron.drivers.libvirt.storage import Storage
@@ -56,6 +57,8 @@ class Plugging:
             if (volume.target, serial_of(volume.name)) in live:
                 flag = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
                 domain.handle.blockResize(volume.target, volume.size_mib * MIB, flag)
+                if domain.running and domain.running.agent:
+                    grow_file_systems(domain.handle, serial_of(volume.name))
             else:
                 there.resize(volume.size_mib * MIB)
 
