@@ -30,7 +30,7 @@ def cut_libvirt(knife: Knife) -> None:
         libvirt.virConnect: ("defineXML", "storagePoolDefineXML", "networkDefineXML"),
         libvirt.virDomain: (
             *("create", "destroy", "undefineFlags", "setMetadata", "blockResize"),
-            *("setVcpusFlags", "shutdownFlags"),
+            *("setVcpusFlags", "shutdownFlags", "attachDeviceFlags", "detachDeviceFlags"),
         ),
         libvirt.virStoragePool: ("create", "createXML", "setAutostart"),
         libvirt.virStorageVol: ("upload", "delete", "resize"),

@@ -7,7 +7,7 @@ simulated hosts must have exactly the machines that objects ask for.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 
 from api import Api
 from crash.scenarios import SCENARIOS, Scenario
-from crash.theatre import NAME, Theatre
+from crash.theatre import NAME, Theatre, check_kept
 from machines import host, virtual_machine
 from novacron.drivers.simulation import World
 from novacron.localcluster.controlplane import ControlPlane
@@ -30,16 +30,27 @@ class Simulated:
     directory: Path
     flags: tuple[str, ...] = ()
     beneath: str = ""
+    begun: dict[str, Scenario] = field(default_factory=dict)
 
     def host(self, name: str, scenario: Scenario) -> Object:
         return host(name, simulation=scenario.simulation)
 
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
-        return virtual_machine(NAME, namespace, cpu=2, running=scenario.running_before, on=host)
+        self.begun[namespace] = scenario
+        return virtual_machine(
+            NAME,
+            namespace,
+            cpu=2,
+            running=scenario.running_before,
+            on=host,
+            volumes=list(scenario.volumes),
+        )
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         with World(self.directory / "simulation.db") as world:
             machines = world.machines()
+            kept = {f"{each.namespace}.{each.id}" for each in world.kept_volumes()}
+        check_kept(kept, objects, self.begun)
         assert sorted(str(machine.uid) for machine in machines) == sorted(
             obj["metadata"]["uid"] for obj in objects.values()
         )

@@ -1,7 +1,7 @@
 """The same with real domains and disks, and with every single change that libvirt is asked for."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from api import Api
 from crash.scenarios import REAL_SCENARIOS, Scenario
-from crash.theatre import NAME, Theatre
+from crash.theatre import NAME, Theatre, check_kept
 from e2e.libvirt.conftest import DEAF, ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon
 from machines import host, virtual_machine
@@ -29,6 +29,7 @@ class Real:
     images: ImageServer
     flags: tuple[str, ...] = ("--shutdown-grace=2s",)
     beneath: str = "libvirt"
+    begun: dict[str, Scenario] = field(default_factory=dict)
 
     def host(self, name: str, _: Scenario) -> Object:
         body = host(name, endpoint=self.daemon.uri, overcommit=OVERCOMMIT)
@@ -37,6 +38,7 @@ class Real:
         return body
 
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
+        self.begun[namespace] = scenario
         own = "new image" in scenario.name
         content = DEAF + namespace.encode() if own else DEAF
         source = self.images.add(f"{namespace if own else 'deaf'}.raw", content)
@@ -49,6 +51,7 @@ class Real:
             running=scenario.running_before,
             on=host,
             image={"source": source},
+            volumes=list(scenario.volumes),
         )
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
@@ -58,9 +61,17 @@ class Real:
         pool = connection.storagePoolLookupByName("novacron")
         pool.refresh()
         names = [name for name in pool.listVolumes() if not name.startswith("image-")]
+        data = {name for name in names if name.startswith("volume-")}
         # A first disk, a seed and a console log for each, and nothing else.
-        assert len(names) == 3 * len(uids), names
-        assert {name[:36] for name in names} == uids
+        assert len(names) - len(data) == 3 * len(uids), names
+        assert {name[:36] for name in names} - {name[:36] for name in data} == uids
+        having = {
+            f"volume-{obj['metadata']['namespace']}.{each['id']}.qcow2"
+            for obj in objects.values()
+            for each in obj["status"].get("volumes") or ()
+        }
+        assert having <= data
+        check_kept({name.removeprefix("volume-") for name in data - having}, objects, self.begun)
         connection.close()
 
 

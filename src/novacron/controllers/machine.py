@@ -46,10 +46,11 @@ async def create(scope: Scope) -> Outcome:
 async def configure(scope: Scope) -> Outcome:
     """Give the machine the resources that are reserved for it, and all else that was asked for."""
     plan, before = scope.machine.plan(scope.seen), scope.seen
-    if before and not before.changing and not _as_planned(before, plan):
+    if before and not before.changing and _is_to_change(scope, before, plan):
         scope.may_act()
         accepted = await scope.driver.resize(plan)
-        scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
+        if not _as_planned(before, plan):
+            scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
         await scope.follow(accepted)
     elif before and not before.changing and (leaving := leaving_volumes(before)):
         # A guest that was busy when it was asked to let go does so when it is asked again.
@@ -138,6 +139,16 @@ async def remove(scope: Scope) -> Outcome:
     if scope.seen is not None:
         return Wait("Removing", scope.next_look, f"being removed from host {scope.machine.host}")
     return Done("Removed", "nothing of it is left")
+
+
+def _is_to_change(scope: Scope, seen: Observed, plan: MachinePlan) -> bool:
+    """Say whether the driver has something to do.
+
+    Also before a restart is announced: whoever set the machine up may have died before it came to
+    what a running guest takes at once.
+    """
+    pending = bool(seen.awaits_restart) and scope.since("RestartRequired", PENDING) is None
+    return not _as_planned(seen, plan) or (pending and scope.machine.power is Power.ON)
 
 
 def _as_planned(seen: Observed, plan: MachinePlan) -> bool:

@@ -29,6 +29,7 @@ from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.mark import set_mark
+from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
 from novacron.drivers.libvirt.plugging import Plugging
 from novacron.drivers.libvirt.pool import Pool
@@ -185,6 +186,7 @@ class Builder:
             network=self.host.network,
             accelerator=self.machinery.accelerator,
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
+            memory_mib=self.machinery.memory_mib,
         )
         handle = self._connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
@@ -212,6 +214,7 @@ class Builder:
             )
             if wanted <= most:
                 domain.handle.setVcpusFlags(wanted, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+        plug_memory(domain.handle, domain.running.memory_mib, plan.resources.memory_mib)
         mark = replace(domain.running.mark, disk_mib=plan.resources.disk_mib)
         set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
 

@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 from novacron.core.machine import MachinePlan, MachineRef, Nic, Resources
 from novacron.drivers.libvirt.fitted import Fitted, disk_of
 from novacron.drivers.libvirt.mark import Mark
+from novacron.drivers.libvirt.memory import add_headroom
 
 __all__ = [
     "Accelerator",
@@ -104,6 +105,7 @@ class Place:
     network: str | None
     accelerator: Accelerator
     max_vcpus: int
+    memory_mib: int
 
 
 def definition(
@@ -124,7 +126,9 @@ def definition(
     features = ET.SubElement(domain, "features")
     for feature in ("acpi", "apic"):
         ET.SubElement(features, feature)
-    domain.append(_cpu(place.accelerator))
+    cpu = _cpu(place.accelerator)
+    add_headroom(domain, cpu, size.memory_mib, place.memory_mib)
+    domain.append(cpu)
     ET.SubElement(domain, "clock", offset="utc")
     for event, action in (("poweroff", "destroy"), ("reboot", "restart"), ("crash", "destroy")):
         _text(domain, f"on_{event}", action)

@@ -9,7 +9,7 @@ from novacron.families.novacron.shared_types import Amount, Name
 
 __all__ = ["KeptVolume", "StorageClassName", "Volume", "VolumeStatus", "volumes_stay_what_they_are"]
 
-StorageClassName = Annotated[str, Field(min_length=1, max_length=253)]
+StorageClassName = Annotated[str, Field(min_length=1, max_length=63)]
 # Names of machines and volumes have no dots, and what a volume is called ends in eight digits.
 _ID = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?[.][a-z0-9]([-a-z0-9]*[a-z0-9])?-[0-9a-f]{8}$"
 
@@ -51,7 +51,7 @@ class Volume(Model):
     existing: (
         Annotated[
             str,
-            Field(max_length=253),
+            Field(max_length=136),
             Rule(
                 f"self.matches('{_ID}')",
                 "must be the id of a volume as a machine's status.volumes or a host's "
@@ -101,12 +101,14 @@ def volumes_stay_what_they_are(volumes: str) -> tuple[Rule, ...]:
             "volumes can grow but never shrink",
             field_path=f".{volumes}",
         ),
-        Rule(
-            f"{pairs}{same}(new.?storageClass == old.?storageClass"
-            " && new.?existing == old.?existing && new.?accessMode.orValue('ReadWriteOnce')"
-            " == old.?accessMode.orValue('ReadWriteOnce'))))",
-            "storageClass, accessMode and existing of a volume cannot change: take the volume off "
-            "the list, which keeps its data, and add one with another name",
-            field_path=f".{volumes}",
+        *(
+            Rule(
+                f"{pairs}{same}(has(new.{field}) == has(old.{field})"
+                f" && (!has(new.{field}) || new.{field} == old.{field}))))",
+                f"{field} of a volume cannot change: take the volume off the list, which keeps its "
+                "data, and add one with another name",
+                field_path=f".{volumes}",
+            )
+            for field in ("storageClass", "accessMode", "existing")
         ),
     )
