@@ -21,7 +21,8 @@ __all__ = ["main", "manager"]
 def main() -> None:
     """Run ``novacron``."""
     operator = (sys.executable, "-m", "novacron.app.entry", "operator", "run")
-    run(Wiring(_crds, _rbac, operator, _guest), {"operator": "novacron.app.command:operator"})
+    wiring = Wiring(_crds, _rbac, operator, _guest, _delete_volume)
+    run(wiring, {"operator": "novacron.app.command:operator"})
 
 
 def manager() -> None:
@@ -54,6 +55,14 @@ def _guest(
     from novacron.app.guest import guest_of  # noqa: PLC0415 - heavy
 
     return guest_of(client, machine, secrets)
+
+
+async def _delete_volume(
+    client: "Client", host: str, namespace: str, volume: str, secrets: str
+) -> None:
+    from novacron.app.volumes import delete_volume  # noqa: PLC0415 - heavy
+
+    await delete_volume(client, host, namespace, volume, secrets)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, str] = {
     "console": "novacron.cli.console:console",
     "vnc": "novacron.cli.vnc:vnc",
     "host": "novacron.cli.host:host",
+    "volume": "novacron.cli.volume:volume",
     "crd": "novacron.cli.crd:crd",
 }
 COMPLETION_VARIABLE = "_NOVACRON_COMPLETE"

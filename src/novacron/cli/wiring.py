@@ -1,6 +1,6 @@
 """What the command line is told by ``app``, the one place that knows everything."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from novacron.core.driver import ConsoleStream, Display, Said
     from novacron.runtime.client import Client
 
-__all__ = ["Definitions", "Guest", "Guests", "Manifests", "Wiring", "wiring_of"]
+__all__ = ["Definitions", "Guest", "Guests", "HostVolumes", "Manifests", "Wiring", "wiring_of"]
 
 Manifests = Callable[[Collection[str]], list[dict[str, Any]]]
 # The second argument is the least memory a machine may have.
@@ -44,14 +44,19 @@ class Guest(Protocol):
 Guests = Callable[["Client", dict[str, Any], str], AbstractAsyncContextManager[Guest | None]]
 
 
+# Deletes a volume: the host, the namespace, the volume's id, and the namespace of Secrets.
+HostVolumes = Callable[["Client", str, str, str, str], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """Manifests by API families, the command that runs our operator, and guests by machine."""
+    """Manifests by API families, the command that runs our operator, and what hosts have."""
 
     crds: Definitions
     rbac: Manifests
     operator: tuple[str, ...]
     guest: Guests
+    volumes: HostVolumes
 
 
 def wiring_of(context: click.Context) -> Wiring:

@@ -22,6 +22,7 @@ LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
 # So long before a restart that nobody asked for a condition says that it will come.
 NOTICE = timedelta(seconds=5)
+AT_ONCE = timedelta(0)
 
 
 async def create(scope: Scope) -> Outcome:
@@ -68,9 +69,10 @@ async def _restart(scope: Scope) -> Outcome:
     """Have what needs a restart take effect, if that is allowed and was announced."""
     assert scope.seen is not None
     announced = scope.since("RestartRequired", PENDING)
+    notice = AT_ONCE if scope.machine.restart_at_once else NOTICE
     if not scope.machine.restart_allowed or announced is None:
-        return Done("Configured", "some of it takes effect with a restart", after=NOTICE)
-    if (left := announced + NOTICE - scope.now) > timedelta(0):
+        return Done("Configured", "some of it takes effect with a restart", after=notice)
+    if (left := announced + notice - scope.now) > AT_ONCE:
         return Done("Configured", "some of it takes effect with a restart", after=left)
     what = ", ".join(scope.seen.awaits_restart)
     if scope.since("Configured", "Restarting") is None:

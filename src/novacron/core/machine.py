@@ -123,11 +123,15 @@ class MachinePlan:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a guest really uses; None where the hypervisor cannot tell."""
+    """What a guest really uses; None where the hypervisor cannot tell.
+
+    ``disk_mib`` is of the first disk, ``volumes_mib`` of each volume by its name.
+    """
 
     cpu_cores: float | None = None
     memory_mib: int | None = None
     disk_mib: int | None = None
+    volumes_mib: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +217,7 @@ class Machine:
     detached_mib: int = 0
     live_migration_allowed: bool = True
     restart_allowed: bool = True
+    restart_at_once: bool = False
     unanswered: tuple[Unanswered, ...] = ()
     host: str | None = None
     reserved: Resources | None = None

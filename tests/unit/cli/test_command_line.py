@@ -17,10 +17,11 @@ from novacron.workplace.home import Home
 NOVACRON = (sys.executable, "-m", "novacron.app.entry")
 HEAVY = ("aiohttp", "cryptography", "numpy", "orjson", "pydantic", "rich", "uvloop", "yaml")
 COMMANDS = {
-    "": "up down status purge doctor kubeconfig kubectl vm console vnc host crd operator "
+    "": "up down status purge doctor kubeconfig kubectl vm console vnc host volume crd operator "
     "completion version",
     "vm": "list get create start stop restart delete describe",
     "host": "add list get cordon uncordon remove",
+    "volume": "list delete",
     "crd": "print install",
     "operator": "run",
 }

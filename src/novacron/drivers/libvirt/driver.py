@@ -20,7 +20,7 @@ from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
-from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
+from novacron.drivers.libvirt.look import Domain, Known, by_volume, find, observed, read
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
@@ -97,7 +97,7 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
             domains = [read(each) for each in pool.connection.listAllDomains()]
             ours = [each for each in domains if each is not None]
             usage = {
-                each.uid: measured[uuid]
+                each.uid: by_volume(measured[uuid], each)
                 for each in ours
                 if (uuid := domain_uuid(each.uid)) in measured
             }

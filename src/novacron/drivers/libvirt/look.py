@@ -1,7 +1,7 @@
 """What a look at libvirt finds of our machines, in the core's words. Blocks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import libvirt
@@ -14,7 +14,7 @@ from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.pool import Pool
 
-__all__ = ["Domain", "find", "observed", "read"]
+__all__ = ["Domain", "Known", "by_volume", "find", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
 ENDED = {
@@ -123,6 +123,13 @@ def volumes_of(domain: Domain, files: frozenset[str]) -> tuple[SeenVolume, ...]:
         for each in domain.configured.mark.volumes
         if not each.detached or each.key in files
     )
+
+
+def by_volume(usage: Usage, domain: Domain) -> Usage:
+    """Return what a guest uses with its volumes called by their names, not by their targets."""
+    names = {each.target: each.name for each in domain.configured.mark.volumes}
+    taken = tuple((names[at], mib) for at, mib in usage.volumes_mib if at in names)
+    return replace(usage, volumes_mib=taken)
 
 
 def _awaits_restart(domain: Domain, volumes: tuple[SeenVolume, ...]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What guests use, from one call of libvirt for all of them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,7 @@ class Meter:
                 cpu_cores=self._cores(uuid, readings[uuid]),
                 memory_mib=_memory(stats),
                 disk_mib=_disk(stats),
+                volumes_mib=tuple(_disks(stats)),
             )
         self._readings = readings
         return measured
@@ -61,3 +62,11 @@ def _memory(stats: dict[str, Any]) -> int | None:
 
 def _disk(stats: dict[str, Any]) -> int | None:
     return int(stats["block.0.physical"]) // MIB if "block.0.physical" in stats else None
+
+
+def _disks(stats: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Return how much room each disk takes, by its target."""
+    for number in range(int(stats.get("block.count", 0))):
+        target, taken = stats.get(f"block.{number}.name"), stats.get(f"block.{number}.physical")
+        if target and taken is not None:
+            yield str(target), int(taken) // MIB

@@ -166,6 +166,7 @@ def _machine(obj: Object) -> Machine:
         volumes=volumes,
         detached_mib=detached,
         restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
+        restart_at_once=(spec.get("updateStrategy") or {}).get("type") == "Recreate",
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         unanswered=tuple(_unanswered(spec)),
         host=host,

@@ -123,7 +123,7 @@ class UpdateStrategy(Model):
     )
 
     type: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
-    """RollingUpdate goes step by step, Recreate at once."""
+    """RollingUpdate gives notice and asks maxUnavailable, Recreate restarts at once."""
     rolling_update: RollingUpdate | None = None
     """How fast RollingUpdate goes."""
 
