@@ -38,6 +38,7 @@ __all__ = ["Controllers"]
 log = logging.getLogger(__name__)
 
 EVENTS_FLUSH_SECONDS = 3
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 @dataclass(slots=True)
@@ -77,6 +78,7 @@ class Controllers:
         self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
         # Hosts before machines, so that drivers are there when machines are first looked at.
         self._add_hosts()
+        self.ledger.follow_namespaces(self._cache(NAMESPACES, ("",)))
         for family in self.families:
             for resource, kind in family.machines:
                 self._add_machines(resource, kind)
@@ -114,7 +116,10 @@ class Controllers:
             if cache.resource in self._owned:
                 self._owned[cache.resource].add_all(cache.keys())
         if claim == LEADER:
-            for placer, cache in zip(self._placers, self._caches[1:], strict=True):
+            followed = [
+                cache for cache in self._caches if cache.resource not in (HOSTS, NAMESPACES)
+            ]
+            for placer, cache in zip(self._placers, followed, strict=True):
                 placer.add_all(cache.keys())
 
     async def drain(self, claim: str) -> None:

@@ -51,6 +51,8 @@ EVERYWHERE = [
     *_followed(HOSTS),
     # app.nodes: the labels and taints of a Host's own node
     _rule("", ["nodes"], ["get"]),
+    # controllers.ledger: how namespaces are labelled, which affinity rules may choose by
+    _rule("", ["namespaces"], ["list", "watch"]),
     # runtime.webhook_configuration: filled in, never created. It comes and goes with the roles:
     # one that an operator made anew while it is uninstalled would refuse changes for ever.
     _rule(ADMISSION, ["mutatingwebhookconfigurations"], ["get"], [WEBHOOKS]),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from novacron.core.devices import HostDevice
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Resources
 from novacron.core.quantity import mib, parse_duration
@@ -35,6 +36,7 @@ def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDrive
         storage_classes=tuple(
             StorageClass(**each) for each in settings.get("storageClasses") or ()
         ),
+        devices=tuple(_device(device) for device in settings.get("devices") or ()),
     )
     file = Path(host.endpoint.removeprefix("file://")) if host.endpoint else default_file
     return SimulationDriver(file, simulated)
@@ -42,6 +44,16 @@ def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDrive
 
 def _amount(capacity: Mapping[str, Any]) -> Resources:
     return Resources(capacity["cpu"], mib(capacity["memory"]), mib(capacity["disk"]))
+
+
+def _device(device: Mapping[str, Any]) -> HostDevice:
+    return HostDevice(
+        device["address"],
+        device["type"],
+        device.get("vendor") or "",
+        device.get("model") or "",
+        device.get("numaNode"),
+    )
 
 
 def _fault(fault: Mapping[str, Any]) -> Fault:

@@ -125,7 +125,8 @@ class MachineController:
         measured = round_.seen.usage if round_.seen and runs else None
         due = due_in(machine.usage, measured, self._usage_written.get(machine.uid), now)
         report = summarise(machine, round_, now, write_usage=due == NOW)
-        await self._write(obj, machine, report)
+        if not round_.brief:
+            await self._write(obj, machine, report)
         # Told only after it was written down: a conflict would have the round done again.
         for happening in round_.happened:
             self.events.normal(obj, happening.reason, happening.message)

@@ -108,11 +108,16 @@ class HostController:
             machines=len(self.ledger.machines_on(host.name)),
             seen_at=self._seen_at.get(host.name),
             node_marks=marks,
+            capabilities=self._capabilities(host.name) if facts else None,
         )
         before = next((old.status for old in host.conditions if old.type == "Ready"), None)
         if await self.writer.status(obj, self.kind.status(obj, report)) and before != claim.status:
             say = self.events.normal if claim.status == "True" else self.events.warning
             say(obj, claim.reason, claim.message)
+
+    def _capabilities(self, name: str) -> frozenset[str] | None:
+        driver = self.drivers.named(name)
+        return frozenset(map(str, driver.capabilities)) if driver else None
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
         name = obj["metadata"]["name"]

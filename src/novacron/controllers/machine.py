@@ -23,6 +23,7 @@ MUCH_LATER = timedelta(seconds=60)
 # So long before a restart that nobody asked for a condition says that it will come.
 NOTICE = timedelta(seconds=5)
 AT_ONCE = timedelta(0)
+A_MOMENT = timedelta(seconds=1)
 
 
 async def create(scope: Scope) -> Outcome:
@@ -40,7 +41,8 @@ async def create(scope: Scope) -> Outcome:
             scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
     if scope.seen is None or scope.seen.changing == "create":
-        return Wait("Creating", scope.next_look, f"being created on host {host}")
+        brief = scope.ordered is not None and scope.ordered <= A_MOMENT
+        return Wait("Creating", scope.next_look, f"being created on host {host}", brief=brief)
     return Done("Created", f"exists on host {host}")
 
 
@@ -138,7 +140,7 @@ async def remove(scope: Scope) -> Outcome:
     if scope.seen is None or scope.seen.changing != "delete":
         scope.may_act()
         await scope.follow(await scope.driver.delete(scope.machine.ref))
-    if scope.seen is not None:
+    if scope.seen is not None or scope.ordered:
         return Wait("Removing", scope.next_look, f"being removed from host {scope.machine.host}")
     return Done("Removed", "nothing of it is left")
 

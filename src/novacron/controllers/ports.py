@@ -3,8 +3,10 @@
 from datetime import datetime
 from typing import Any, Protocol
 
+from novacron.core.affinity import Neighbour
 from novacron.core.host import DeclaredHost, HostReport
-from novacron.core.machine import Holding, Machine, Resources
+from novacron.core.machine import Holding, Machine
+from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
 
 __all__ = ["HostKind", "MachineKind"]
@@ -21,10 +23,13 @@ class MachineKind(Protocol):
     def holding(self, obj: dict[str, Any]) -> Holding | None:
         """Return what is reserved for it, without parsing more of the object than that."""
 
+    def neighbour(self, obj: dict[str, Any]) -> Neighbour:
+        """Return what its machine is to those beside it; raise Rejected when nobody can tell."""
+
     def is_settled(self, obj: dict[str, Any]) -> bool:
         """Say whether its status was written for the spec it has now."""
 
-    def placed(self, obj: dict[str, Any], host: str, reserved: Resources) -> dict[str, Any]:
+    def placed(self, obj: dict[str, Any], placement: Placement) -> dict[str, Any]:
         """Return the object with our finalizer and the record of where its machine will be."""
 
     def unplaced(self, obj: dict[str, Any]) -> dict[str, Any]:

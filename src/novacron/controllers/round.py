@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from novacron.controllers.restarts import Restarts
 from novacron.core.driver import Accepted, Driver
 from novacron.core.machine import Machine, Observed
-from novacron.core.steps import Done, Outcome
+from novacron.core.steps import Done, Outcome, Wait
 
 __all__ = ["BACK_OFF", "PENDING", "Happening", "Round", "Scope"]
 
@@ -44,9 +44,10 @@ class Scope:
     happened: list[Happening] = field(default_factory=list)
 
     async def follow(self, accepted: Accepted) -> None:
-        """See what became of an order, and note when it is due if it takes time."""
-        self.ordered = accepted.look_again
-        self.seen = await self.driver.observe(self.machine.ref)
+        """See what became of an order; one that takes time is looked at when it is due."""
+        self.ordered = accepted.look_again or None
+        if self.ordered is None:
+            self.seen = await self.driver.observe(self.machine.ref)
 
     @property
     def next_look(self) -> timedelta:
@@ -84,6 +85,11 @@ class Round:
         """When the next round is due without any change."""
         due = [outcome.after for outcome in self.outcomes.values() if outcome.after is not None]
         return min(due, default=None)
+
+    @property
+    def brief(self) -> bool:
+        """Say whether it is not worth writing down."""
+        return any(isinstance(each, Wait) and each.brief for each in self.outcomes.values())
 
     @property
     def settled(self) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime
 from novacron.controllers.round import PENDING, Round
 from novacron.core.conditions import Condition, condition_of, merge_conditions
 from novacron.core.machine import Machine
-from novacron.core.report import MachineReport, phase_of, ready_of
+from novacron.core.report import MachineReport, phase_of, placed_of, ready_of
 from novacron.core.steps import Done
 
 __all__ = ["broken", "summarise"]
@@ -29,7 +29,7 @@ def summarise(
         full = round_.outcomes["Created"]
         claims["Placed"] = Condition("Placed", "False", full.reason, full.message)
     elif machine.reserved == machine.wanted:
-        claims["Placed"] = None
+        claims["Placed"] = placed_of(machine)
     return MachineReport(
         phase=phase_of(machine, round_.seen, round_.outcomes),
         host=None if round_.refused else machine.host,

@@ -6,7 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from novacron.core.conditions import Condition
+from novacron.core.cpu import Cpu
+from novacron.core.devices import HostDevice
 from novacron.core.machine import Resources
+from novacron.core.offer import Offer
+from novacron.core.taint import Taint
 from novacron.core.volume import KeptVolume
 
 __all__ = [
@@ -15,23 +19,14 @@ __all__ = [
     "HostFacts",
     "HostReport",
     "NodeMarks",
+    "NumaCell",
     "Overcommit",
     "StorageFacts",
     "Taint",
 ]
 
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A mark that keeps machines away; effects are Kubernetes' own words."""
-
-    key: str
-    effect: str
-    value: str = ""
-
-    def __str__(self) -> str:
-        mark = f"{self.key}={self.value}" if self.value else self.key
-        return f"{mark}:{self.effect}"
+# The label that rules of "together" and "apart" name when they mean one host.
+HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +56,34 @@ class StorageFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class NumaCell:
+    """CPUs and the memory that is near to them; CPUs as Linux writes them, such as 0-7,16-23."""
+
+    node: int
+    cpus: str
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a driver says of a host it reaches; what it cannot tell is empty."""
+    """What a driver says of a host it reaches; what it cannot tell is empty.
+
+    ``guest_cpu_model`` and ``guest_cpu_features`` are the CPU that machines see there: one that
+    runs can move to a host whose guests see at least the same.
+    """
 
     name: str
     capacity: Resources
     version: str = ""
     cpu_model: str = ""
     cpu_features: tuple[str, ...] = ()
+    guest_cpu_model: str = ""
+    guest_cpu_features: tuple[str, ...] = ()
+    numa: tuple[NumaCell, ...] = ()
     machine_types: tuple[str, ...] = ()
     accelerator: str = ""
     storage: tuple[StorageFacts, ...] = ()
-    devices: tuple[str, ...] = ()
+    devices: tuple[HostDevice, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     kept_volumes: tuple[KeptVolume, ...] = ()
 
@@ -113,6 +124,9 @@ class DeclaredHost:
     conditions: tuple[Condition, ...] = ()
     allocatable: Resources | None = None
     node_marks: NodeMarks = NodeMarks()
+    devices: tuple[HostDevice, ...] = ()
+    cpu: Cpu | None = None
+    offers: frozenset[Offer] = frozenset()
 
     def seen_by_scheduler(self) -> "Host":
         """Return it as the scheduler sees it: ready only once somebody reached it."""
@@ -122,11 +136,14 @@ class DeclaredHost:
             name=self.name,
             allocatable=self.allocatable or Resources(),
             # What its owner said of it counts more than what its node is called.
-            labels={**self.node_marks.labels, **self.labels},
+            labels={HOSTNAME: self.name, **self.node_marks.labels, **self.labels},
             taints=(*self.taints, *self.node_marks.taints),
             unschedulable=self.unschedulable or self.deleting,
             ready=is_ready,
             why_not_ready="" if is_ready else (ready.message if ready else "not reached yet"),
+            devices=self.devices,
+            cpu=self.cpu,
+            offers=self.offers,
         )
 
 
@@ -140,6 +157,7 @@ class HostReport:
     machines: int | None
     seen_at: datetime | None = None
     node_marks: NodeMarks | None = None
+    capabilities: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,3 +171,6 @@ class Host:
     unschedulable: bool = False
     ready: bool = True
     why_not_ready: str = ""
+    devices: tuple[HostDevice, ...] = ()
+    cpu: Cpu | None = None
+    offers: frozenset[Offer] = frozenset()

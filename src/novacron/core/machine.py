@@ -6,8 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from novacron.core.affinity import Affinity, Neighbour, Toleration
 from novacron.core.conditions import Condition
+from novacron.core.devices import HostDevice
+from novacron.core.offer import Offer
 from novacron.core.volume import SeenVolume, Volume, of_the_host
+from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
     "Holding",
@@ -114,6 +118,7 @@ class MachinePlan:
     user_data: str | None = None
     checksum: str | None = None
     volumes: tuple[Volume, ...] | None = ()
+    devices: tuple[HostDevice, ...] = ()
 
     @property
     def recipe(self) -> str:
@@ -178,6 +183,7 @@ class Holding:
     uid: str
     host: str
     resources: Resources
+    devices: tuple[HostDevice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,10 +199,10 @@ class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
     ``wanted`` is what it takes of a host, volumes on the host's own storage included, also those
-    that were taken off it, which are ``detached_mib``. ``host`` and ``reserved`` are the placer's
-    word: no machine is made before both are recorded, and only what is reserved is ever asked of a
-    driver. ``refused_hosts`` had no room for it after all; ``conditions`` and ``usage`` are what
-    was last written.
+    that were taken off it, which are ``detached_mib``. ``host``, ``reserved`` and ``devices`` are
+    the placer's word, and ``placed_because`` its reason: no machine is made before they are
+    recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room for
+    it after all; ``conditions`` and ``usage`` are what was last written.
     """
 
     uid: str
@@ -210,6 +216,10 @@ class Machine:
     deleting: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     host_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    wanted_devices: tuple[WantedDevice, ...] = ()
+    needs: frozenset[Offer] = frozenset()
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
@@ -221,6 +231,8 @@ class Machine:
     unanswered: tuple[Unanswered, ...] = ()
     host: str | None = None
     reserved: Resources | None = None
+    devices: tuple[HostDevice, ...] = ()
+    placed_because: str = ""
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
@@ -231,6 +243,11 @@ class Machine:
         if self.host is None:
             raise ValueError(f"{self.namespace}/{self.name} has no host yet")
         return MachineRef(self.uid, self.namespace, self.name, self.host)
+
+    @property
+    def neighbour(self) -> Neighbour:
+        """What it is to the machines beside it."""
+        return Neighbour(self.namespace, self.labels, self.affinity)
 
     def condition(self, name: str) -> Condition | None:
         """Return what was last written under a name."""
@@ -256,6 +273,7 @@ class Machine:
             user_data=self.user_data,
             checksum=self.checksum,
             volumes=volumes,
+            devices=self.devices,
         )
 
     def _disks(

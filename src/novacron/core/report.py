@@ -7,7 +7,7 @@ from novacron.core.conditions import Condition
 from novacron.core.machine import Machine, Observed, Power, Resources
 from novacron.core.steps import Blocked, Done, Outcome
 
-__all__ = ["MachineReport", "Phase", "phase_of", "ready_of"]
+__all__ = ["MachineReport", "Phase", "phase_of", "placed_of", "ready_of"]
 
 
 class Phase(StrEnum):
@@ -60,3 +60,10 @@ def ready_of(machine: Machine, outcomes: dict[str, Outcome]) -> Condition:
     if machine.power is Power.OFF:
         return Condition("Ready", "False", "Stopped", "VM is stopped, as asked")
     return Condition("Ready", "True", "VMReady", "VM is running and ready")
+
+
+def placed_of(machine: Machine) -> Condition | None:
+    """Say why the machine is where it is, if that was recorded."""
+    if machine.host is None or not machine.placed_because:
+        return None
+    return Condition("Placed", "True", "HostChosen", machine.placed_because)

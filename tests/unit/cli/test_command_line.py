@@ -17,11 +17,12 @@ from novacron.workplace.home import Home
 NOVACRON = (sys.executable, "-m", "novacron.app.entry")
 HEAVY = ("aiohttp", "cryptography", "numpy", "orjson", "pydantic", "rich", "uvloop", "yaml")
 COMMANDS = {
-    "": "up down status purge doctor kubeconfig kubectl vm console vnc host volume crd operator "
-    "completion version",
+    "": "up down status purge doctor kubeconfig kubectl vm console vnc host volume explain crd "
+    "operator completion version",
     "vm": "list get create start stop restart delete describe",
     "host": "add list get cordon uncordon remove",
     "volume": "list delete",
+    "explain": "vm",
     "crd": "print install",
     "operator": "run",
 }

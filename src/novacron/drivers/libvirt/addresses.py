@@ -15,9 +15,7 @@ LEASE = libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE
 AGENT = libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT
 
 
-def addresses_of(
-    _: libvirt.virConnect, handle: libvirt.virDomain, running: Defined
-) -> tuple[str, ...]:
+def addresses_of(handle: libvirt.virDomain, running: Defined) -> tuple[str, ...]:
     """Return the addresses of a running guest, in the order of its interfaces."""
     if not running.macs:
         return ()

@@ -12,13 +12,13 @@ import libvirt
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.drivers.libvirt.domain import (
-    Defined,
     Place,
     console_log,
     definition,
     plain_name,
     root_volume,
     seed_volume,
+    shape_of,
     spare_name,
     volume_prefix,
 )
@@ -27,8 +27,8 @@ from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.fitted import Fitted, fitted
 from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
-from novacron.drivers.libvirt.look import Domain, find
-from novacron.drivers.libvirt.mark import set_mark
+from novacron.drivers.libvirt.look import Domain, find, needed_volumes
+from novacron.drivers.libvirt.mark import Mark, set_mark
 from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
 from novacron.drivers.libvirt.plugging import Plugging
@@ -52,7 +52,8 @@ class Builder:
     pool: Pool
 
     @property
-    def _connection(self) -> libvirt.virConnect:
+    def connection(self) -> libvirt.virConnect:
+        """The connection all this goes by."""
         return self.pool.connection
 
     @property
@@ -64,11 +65,18 @@ class Builder:
     def _plugging(self) -> Plugging:
         return Plugging(self.storage)
 
+    def is_complete(self, domain: Domain) -> bool:
+        """Say whether a machine has all its disks, as one that runs must have."""
+        # Asked for by name: the list of all grows with the host's machines.
+        return domain.power is Power.ON or all(
+            self.pool.find(name) for name in needed_volumes(domain.configured)
+        )
+
     def require_room(self, plan: MachinePlan) -> None:
         """Refuse what this host could never run, however empty it were."""
         if not self.machinery.can_run:
             raise OutOfCapacity(f"host {self.host.name} has no QEMU for x86_64 guests")
-        size, (disk_mib, _) = plan.resources, self.pool.room()
+        size, disk_mib = plan.resources, self.pool.capacity_mib
         for what, wanted, there in (
             ("CPUs", size.vcpus, MOST_LIVE_VCPUS * self.machinery.cpus),
             ("MiB memory", size.memory_mib, self.machinery.memory_mib),
@@ -77,32 +85,34 @@ class Builder:
             if wanted > there:
                 raise OutOfCapacity(f"host {self.host.name} has {there} {what}, not {wanted}")
 
-    def define(self, plan: MachinePlan) -> Defined:
-        """Write the machine down, if it is not yet; return what is written."""
-        domain = find(self._connection, plan.ref.uid)
-        if domain is None or not domain.configured.mark.shape:
-            if self.host.network and plan.nics:
-                ensure_network(self._connection, self.host.network)
-            name = domain.configured.name if domain else self._free_name(plan)
-            volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
-            try:
-                return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)), volumes)
-            except libvirt.libvirtError:
-                # Another process of ours may have written it down at the same moment.
-                domain = find(self._connection, plan.ref.uid)
-                if domain is None:
-                    raise
-        return domain.configured
+    def define(self, plan: MachinePlan, domain: Domain | None) -> None:
+        """Write the machine down, if it is not yet."""
+        if domain is not None and domain.configured.mark.shape:
+            return
+        if self.host.network and plan.nics:
+            ensure_network(self.connection, self.host.network)
+        seed = seed_volume(plan.ref.uid, seed_of(plan))
+        volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
+        if domain is not None:
+            self._write(plan, domain.configured.name, seed, volumes)
+            return
+        try:
+            self._write(plan, plain_name(plan.ref), seed, volumes)
+        except libvirt.libvirtError:
+            # Another process of ours may have written it down at the same moment.
+            if find(self.connection, plan.ref.uid) is None:
+                self._write(plan, self._free_name(plan), seed, volumes)
 
     def has_root(self, uid: str) -> bool:
         """Say whether a machine has its first disk, on which its guest's data may be."""
         return self.pool.find(root_volume(uid)) is not None
 
-    def furnish(self, plan: MachinePlan) -> None:
-        """Give a machine that was written down all but its first disk."""
+    def furnish(self, plan: MachinePlan) -> bool:
+        """Give a machine that was written down all but its first disk; say if it has that."""
         seed = seed_of(plan)
-        self.pool.fill(seed_volume(plan.ref.uid, seed), len(seed), [seed])
+        self._sow(seed_volume(plan.ref.uid, seed), seed)
         self.pool.fill(console_log(plan.ref.uid), 0, [])
+        return self.has_root(plan.ref.uid)
 
     def complete(self, plan: MachinePlan, image: InStock) -> None:
         """Give a machine its first disk; one that is there has the guest's data and stays."""
@@ -113,19 +123,18 @@ class Builder:
                 f"image {plan.image} needs a disk of {needs}Mi, not {size.disk_mib}Mi",
                 reason="DiskTooSmall",
             )
-        base = self.pool.find(image.volume)
-        if base is None:
+        if self.pool.find(image.volume) is None:
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
-        domain = find(self._connection, uid)
+        domain = find(self.connection, uid)
         if domain is not None:
             self._plugging.make(domain.handle, domain.configured.mark)
-        self.pool.overlay(root_volume(uid), size.disk_mib, base, image.format)
+        self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
 
     def start(self, domain: Domain) -> None:
         """Start a guest; its network may have been taken down since it was made."""
         if domain.power is Power.OFF:
-            if self.host.network:
-                ensure_network(self._connection, self.host.network)
+            if self.host.network and domain.configured.macs:
+                ensure_network(self.connection, self.host.network)
             domain.handle.create()
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
@@ -144,9 +153,9 @@ class Builder:
         name = seed_volume(uid, seed)
         in_use = {name, *(each.seed for each in (domain.running,) if each)}
         if name != domain.configured.seed:
-            self.pool.fill(name, len(seed), [seed])
-        defined = self._write(plan, domain.configured.name, name, volumes)
-        mark = self._plugging.make(domain.handle, defined.mark)
+            self._sow(name, seed)
+        mark = self._write(plan, domain.configured.name, name, volumes)
+        mark = self._plugging.make(domain.handle, mark)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
         if domain.running is not None:
             self._plugging.plug(mark, domain)
@@ -170,16 +179,14 @@ class Builder:
         """Return the plain name unless another domain has it; nobody else's is ever touched."""
         name = plain_name(plan.ref)
         try:
-            self._connection.lookupByName(name)
+            self.connection.lookupByName(name)
         except libvirt.libvirtError as error:
             if code_of(error) in NOT_THERE:
                 return name
             raise
         return spare_name(plan.ref)
 
-    def _write(
-        self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]
-    ) -> Defined:
+    def _write(self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]) -> Mark:
         place = Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
@@ -188,13 +195,17 @@ class Builder:
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
             memory_mib=self.machinery.memory_mib,
         )
-        handle = self._connection.defineXML(definition(plan, name, seed, place, volumes))
+        handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
-        defined = Defined.read(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
-        assert defined is not None
-        mark = replace(defined.mark, shape=defined.shape)
+        shape = shape_of(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+        mark = replace(Mark.of(plan, volumes), shape=shape)
         set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-        return replace(defined, mark=mark)
+        return mark
+
+    def _sow(self, name: str, seed: bytes) -> None:
+        """Make the disk with the first instructions; its name is that of its content."""
+        # Most of it is empty, and what is not written reads as zeros.
+        self.pool.fill(name, len(seed), [seed.rstrip(b"\0")])
 
     def _grow_disk(self, uid: str, size_mib: int, domain: Domain) -> None:
         if domain.power is Power.OFF:

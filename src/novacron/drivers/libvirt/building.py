@@ -68,6 +68,7 @@ class Building:
     work: Work
     done: Callable[[str], None]
     _sites: dict[str, _Site] = field(default_factory=dict)
+    _completed: set[str] = field(default_factory=set)
     _failures: dict[str, _Failure] = field(default_factory=dict)
     _images: dict[tuple[str, str | None], "asyncio.Task[InStock]"] = field(default_factory=dict)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -88,6 +89,12 @@ class Building:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def just_completed(self, uid: str) -> bool:
+        """Say, once, whether a machine was made here and has all it needs."""
+        fresh = uid in self._completed
+        self._completed.discard(uid)
+        return fresh
+
     def stop(self, uid: str) -> bool:
         """Have a machine not made any further; say whether that is still under way."""
         site = self._sites.get(uid)
@@ -106,8 +113,9 @@ class Building:
             raise failed.error
 
     def forget(self, uid: str) -> None:
-        """Forget what went wrong."""
+        """Forget what came of it."""
         self._failures.pop(uid, None)
+        self._completed.discard(uid)
 
     def close(self) -> None:
         """Leave everything as it is: what was begun is found by its definition."""
@@ -117,10 +125,10 @@ class Building:
     async def _build(self, site: _Site) -> None:
         uid = site.plan.ref.uid
         try:
-            await self.work(lambda builder: builder.furnish(site.plan))
-            if not await self.work(lambda builder: builder.has_root(uid)):
+            if not await self.work(lambda builder: builder.furnish(site.plan)):
                 image = await self._image(site)
                 await self.work(lambda builder: builder.complete(site.plan, image))
+            self._completed.add(uid)
         except DriverError as error:
             self._failures[uid] = _Failure.of(site.plan, error)
             if error.reason not in PASSING:
@@ -158,7 +166,7 @@ class Building:
         def remove(builder: Builder) -> None:
             # A first disk means that somebody else completed it, or that it has a guest's data.
             if not builder.has_root(uid):
-                builder.remove(uid, find(builder.pool.connection, uid))
+                builder.remove(uid, find(builder.connection, uid))
 
         try:
             await self.work(remove)

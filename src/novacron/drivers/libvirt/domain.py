@@ -8,7 +8,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
@@ -27,6 +27,7 @@ __all__ = [
     "plain_name",
     "root_volume",
     "seed_volume",
+    "shape_of",
     "spare_name",
 ]
 
@@ -202,10 +203,15 @@ class Defined:
     vcpus: int
     memory_mib: int
     seed: str
-    shape: str
     agent: bool
     macs: tuple[str, ...]
     disks: frozenset[tuple[str, str]]
+    text: str = field(repr=False, compare=False)
+
+    @property
+    def shape(self) -> str:
+        """Return the word for all of it that is neither size nor mark."""
+        return shape_of(self.text)
 
     @property
     def resources(self) -> Resources:
@@ -230,10 +236,10 @@ class Defined:
             vcpus=int(vcpu.get("current") or vcpu.text or 0),
             memory_mib=int(domain.findtext("memory") or 0) // MIB_IN_KIB,
             seed=(seed.get("volume") or "") if seed is not None else "",
-            shape=shape_of(xml),
             agent=channel is not None and channel.get("state") == "connected",
             macs=tuple(mac.get("address") or "" for mac in domain.findall("devices/interface/mac")),
             disks=frozenset(_disks(domain)),
+            text=xml,
         )
 
 
@@ -245,6 +251,7 @@ def _disks(domain: ET.Element) -> Iterator[tuple[str, str]]:
             yield target.get("dev") or "", serial
 
 
+@lru_cache(maxsize=1024)
 def shape_of(xml: str) -> str:
     """Return a word that changes when anything but size and mark of a definition does.
 

@@ -17,10 +17,18 @@ from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usag
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.building import Building
 from novacron.drivers.libvirt.consoles import LibvirtConsoles
-from novacron.drivers.libvirt.domain import domain_uuid, root_volume
+from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
-from novacron.drivers.libvirt.look import Domain, Known, by_volume, find, observed, read
+from novacron.drivers.libvirt.look import (
+    Domain,
+    Known,
+    by_volume,
+    find,
+    needed_volumes,
+    observed,
+    read,
+)
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
@@ -32,6 +40,8 @@ __all__ = ["LibvirtDriver"]
 
 CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.VOLUMES})
 SOON = timedelta(milliseconds=200)
+# The end of what takes longer is told when it comes; this is for whoever does not listen.
+LATER = timedelta(seconds=1)
 
 
 class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
@@ -51,7 +61,7 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
-        self._uids: dict[str, str] = {}
+        self._seen: dict[str, Observed] = {}
         self._building = Building(Stock(images), self._work_long, self._changed_uid)
         self._stopping = Stopping(self._ask_to_stop, self._changed_uid)
 
@@ -66,23 +76,20 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
 
     async def observe(self, ref: MachineRef) -> Observed | None:
         """Tell how the machine is; None means it does not exist."""
-        known = self._known()
+        known, fresh = self._known(), self._building.just_completed(ref.uid)
 
         def look(builder: Builder) -> Observed | None:
-            domain = find(builder.pool.connection, ref.uid)
+            domain = find(builder.connection, ref.uid)
             if domain is None:
                 return None
-            # Asked for by name: the list of all grows with the host's machines.
-            needed = (root_volume(ref.uid), domain.configured.seed)
-            there = {name for name in needed if builder.pool.find(name)}
-            there |= {
-                each.key for each in domain.configured.mark.volumes if builder.storage.there(each)
-            }
-            return observed(domain, builder.pool, frozenset(there), known)
+            volumes = domain.configured.mark.volumes
+            files = frozenset(each.key for each in volumes if builder.storage.there(each))
+            complete = fresh or builder.is_complete(domain)
+            return observed(domain, known, complete=complete, files=files)
 
         seen = await self._work(look)
         if seen is not None:
-            self._uids[seen.vm_id] = seen.uid
+            self._seen[seen.vm_id] = seen
         return seen
 
     async def machines(self, host: str) -> Sequence[Observed]:
@@ -92,40 +99,46 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
         meter, known = self._meter, self._known()
 
         def look(builder: Builder) -> tuple[list[Observed], dict[str, Usage]]:
-            pool = builder.pool
-            measured = meter.read(pool.connection)
-            domains = [read(each) for each in pool.connection.listAllDomains()]
+            measured = meter.read(builder.connection)
+            domains = [read(each) for each in builder.connection.listAllDomains()]
             ours = [each for each in domains if each is not None]
             usage = {
                 each.uid: by_volume(measured[uuid], each)
                 for each in ours
                 if (uuid := domain_uuid(each.uid)) in measured
             }
-            names = pool.names() | builder.storage.files(
+            names = builder.pool.names()
+            files = builder.storage.files(
                 {volume.pool for each in ours for volume in each.configured.mark.volumes}
             )
             fresh = Known(known.building, known.stopping, usage)
-            return [observed(each, pool, names, fresh) for each in ours], usage
+            return [
+                observed(
+                    each, fresh, complete=needed_volumes(each.configured) <= names, files=files
+                )
+                for each in ours
+            ], usage
 
         found, self._usage = await self._work(look)
-        self._uids = {seen.vm_id: seen.uid for seen in found}
+        self._seen = {seen.vm_id: seen for seen in found}
         return found
 
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine, powered off; go on with one that was abandoned."""
         self._building.raise_failure(plan)
         if self._building.has(plan.ref.uid):
-            return Accepted(SOON)
+            return Accepted(LATER)
 
         def begin(builder: Builder) -> bool:
             builder.require_room(plan)
-            defined = builder.define(plan)
-            needed = (root_volume(plan.ref.uid), defined.seed)
-            return all(builder.pool.find(name) for name in needed)
+            domain = find(builder.connection, plan.ref.uid)
+            builder.define(plan, domain)
+            return domain is not None and builder.is_complete(domain)
 
-        if not await self._work(begin):
-            self._building.start(plan)
-        return Accepted(SOON)
+        if await self._work(begin):
+            return Accepted()
+        self._building.start(plan)
+        return Accepted(LATER)
 
     async def resize(self, plan: MachinePlan) -> Accepted:
         """Give the machine what the plan says, now or once it was off."""
@@ -142,10 +155,12 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
         if want is Power.ON:
             self._require_idle(ref.uid)
             await self._work(lambda builder: builder.start(present(builder, ref)))
-        elif force:
+            return Accepted()
+        if force:
             await self._work(lambda builder: _pull_plug(present(builder, ref)))
             self._stopping.forget(ref.uid)
-        elif await self._work(lambda builder: present(builder, ref).power is Power.ON):
+            return Accepted()
+        if await self._work(lambda builder: present(builder, ref).power is Power.ON):
             self._require_built(ref.uid)
             self._stopping.begin(ref.uid)
         return Accepted(SOON)
@@ -155,9 +170,7 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
         self._stopping.forget(ref.uid)
         if self._building.stop(ref.uid):
             raise Busy(f"{ref.name} is still being made; what there is of it goes then", SOON)
-        await self._work(
-            lambda builder: builder.remove(ref.uid, find(builder.pool.connection, ref.uid))
-        )
+        await self._work(lambda builder: builder.remove(ref.uid, find(builder.connection, ref.uid)))
         self._building.forget(ref.uid)
         return Accepted()
 
@@ -167,7 +180,7 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
         self._forget_premises()  # they may have changed
 
         def tell(builder: Builder) -> HostFacts:
-            facts = facts_of(builder.pool.connection, host, builder.machinery)
+            facts = facts_of(builder.connection, host, builder.machinery)
             return replace(facts, kept_volumes=tuple(kept(builder)))
 
         yield await self._work(tell)
@@ -194,7 +207,7 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
         """Ask a guest to shut down; say whether it is off by now."""
 
         def ask(builder: Builder) -> bool:
-            domain = find(builder.pool.connection, uid)
+            domain = find(builder.connection, uid)
             if domain is None or domain.power is Power.OFF:
                 return True
             if domain.state != libvirt.VIR_DOMAIN_SHUTDOWN:
@@ -203,9 +216,11 @@ class LibvirtDriver(LibvirtConsoles, LibvirtVolumes):
 
         return await self._work(ask)
 
-    def _heard(self, uuid: str) -> None:
-        if (uid := self._uids.get(uuid)) is not None:
-            self._changed_uid(uid)
+    def _heard(self, uuid: str, power: Power | None) -> None:
+        seen = self._seen.get(uuid)
+        # What was seen already, and what we do ourselves and tell of in the end, is no news.
+        if seen is not None and seen.power is not power and not self._building.has(seen.uid):
+            self._changed_uid(seen.uid)
 
     def _changed_uid(self, uid: str) -> None:
         self._stopping.look(uid)

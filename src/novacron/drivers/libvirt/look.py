@@ -12,9 +12,8 @@ from novacron.drivers.libvirt import fitted
 from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
-from novacron.drivers.libvirt.pool import Pool
 
-__all__ = ["Domain", "Known", "by_volume", "find", "observed", "read"]
+__all__ = ["Domain", "Known", "by_volume", "find", "needed_volumes", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
 ENDED = {
@@ -77,17 +76,25 @@ class Known:
     usage: Mapping[str, Usage] = field(default_factory=dict)
 
 
-def observed(domain: Domain, pool: Pool, files: frozenset[str], known: Known) -> Observed:
-    """Return what there is to say of a domain; ``files`` are names of volumes that are there.
+def needed_volumes(defined: Defined) -> frozenset[str]:
+    """Return the names of the volumes without which a machine is not complete."""
+    return frozenset({root_volume(defined.mark.uid), defined.seed})
 
-    Those of the host's own pool by their names, those for data by pool and name.
+
+def observed(
+    domain: Domain, known: Known, *, complete: bool, files: frozenset[str] = frozenset()
+) -> Observed:
+    """Return what there is to say of a domain, which may have its first disk and seed or not.
+
+    ``files`` are those of its volumes that are there, by pool and name.
     """
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
     has = (running or configured).resources
-    complete = {root_volume(uid), configured.seed} <= files
     volumes = volumes_of(domain, files)
-    addresses = addresses_of(pool.connection, domain.handle, running) if running else ()
+    # Never made anew under a guest that runs, whatever became of its files.
+    complete = complete or running is not None
+    addresses = addresses_of(domain.handle, running) if running else ()
     awaited = running is not None and bool(running.macs) and not addresses
     return Observed(
         uid=uid,

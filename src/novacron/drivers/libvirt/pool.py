@@ -3,19 +3,21 @@
 Nothing here assumes a path of this machine: the daemon may be far away.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import cached_property
 from xml.etree import ElementTree as ET
 
 import libvirt
 
 from novacron.core.errors import Rejected
+from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "class_pool", "open_pool", "reopened"]
+__all__ = ["Pool", "class_pool", "open_pool", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -42,12 +44,7 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             f"pool {host.pool} of host {host.name} is no directory; name one that is",
             reason="PoolUnusable",
         )
-    return Pool(connection, pool, path)
-
-
-def reopened(connection: libvirt.virConnect, host: LibvirtHost, path: str) -> "Pool":
-    """Return the host's pool, which was found to be of use a moment ago."""
-    return Pool(connection, connection.storagePoolLookupByName(host.pool), path)
+    return Pool(connection, host.pool, path, int(pool.info()[1]) // MIB)
 
 
 def class_pool(connection: libvirt.virConnect, name: str) -> "Pool":
@@ -70,7 +67,7 @@ def class_pool(connection: libvirt.virConnect, name: str) -> "Pool":
             message = f"storage pool {name} cannot be started: {error}"
             raise Rejected(message, reason="PoolUnusable", again=POOL_AGAIN) from error
     path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
-    return Pool(connection, pool, path or "")
+    return Pool(connection, name, path or "", int(pool.info()[1]) // MIB)
 
 
 def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:
@@ -93,18 +90,37 @@ def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStora
     return made
 
 
-@dataclass(frozen=True, slots=True)
+def storage_of(connection: libvirt.virConnect) -> tuple[StorageFacts, ...]:
+    """Return how much room there is in every pool that is started, ours or not."""
+
+    def found() -> Iterator[StorageFacts]:
+        for pool in connection.listAllStoragePools(libvirt.VIR_CONNECT_LIST_STORAGE_POOLS_ACTIVE):
+            with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
+                pool.refresh()
+            with suppress(libvirt.libvirtError):  # stopped since it was listed
+                _, capacity, _, available = pool.info()
+                yield StorageFacts(pool.name(), capacity // MIB, available // MIB)
+
+    return tuple(sorted(found(), key=lambda place: place.name))
+
+
+@dataclass(frozen=True)
 class Pool:
     """Volumes in one directory of a host."""
 
     connection: libvirt.virConnect
-    pool: libvirt.virStoragePool
+    name: str
     path: str
+    capacity_mib: int
 
-    @property
-    def name(self) -> str:
-        """Return what libvirt calls it."""
-        return str(self.pool.name())
+    @cached_property
+    def pool(self) -> libvirt.virStoragePool:
+        """What libvirt knows it by on this connection; many a look at a machine needs none."""
+        return self.connection.storagePoolLookupByName(self.name)
+
+    def over(self, connection: libvirt.virConnect) -> "Pool":
+        """Return the same pool for use by another connection."""
+        return replace(self, connection=connection)
 
     def names(self) -> frozenset[str]:
         """Return the names of all volumes that libvirt knows of."""
@@ -132,11 +148,11 @@ class Pool:
         """Make an empty volume; one of this name that exists is left as it is."""
         self._create(_volume(name, size_mib * MIB, kind))
 
-    def overlay(self, name: str, size_mib: int, base: libvirt.virStorageVol, kind: str) -> None:
+    def overlay(self, name: str, size_mib: int, base: str, kind: str) -> None:
         """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
         volume = _volume(name, size_mib * MIB, "qcow2")
         backing = ET.SubElement(volume, "backingStore")
-        ET.SubElement(backing, "path").text = base.path()
+        ET.SubElement(backing, "path").text = f"{self.path}/{base}"
         ET.SubElement(backing, "format", type=kind)
         self._create(volume)
 
@@ -145,11 +161,11 @@ class Pool:
 
         Two that fill one volume with the same bytes at once do each other no harm.
         """
-        self._create(_volume(name, length, "raw"))
+        volume = self._create(_volume(name, length, "raw"))
         if not length and not chunks:
             return
         stream = self.connection.newStream()
-        volume = self.pool.storageVolLookupByName(name)
+        volume = volume or self.pool.storageVolLookupByName(name)
         try:
             volume.upload(stream, 0, 0)
             for chunk in chunks:
@@ -207,12 +223,14 @@ class Pool:
             if name.startswith(prefix):
                 self.remove(name)
 
-    def _create(self, volume: ET.Element) -> None:
+    def _create(self, volume: ET.Element) -> libvirt.virStorageVol | None:
+        """Make a volume and return it, or None when there is one of this name."""
         try:
-            self.pool.createXML(ET.tostring(volume, encoding="unicode"))
+            return self.pool.createXML(ET.tostring(volume, encoding="unicode"))
         except libvirt.libvirtError as error:
             if code_of(error) != libvirt.VIR_ERR_STORAGE_VOL_EXIST:
                 raise
+            return None
 
 
 def _volume(name: str, capacity: int, kind: str) -> ET.Element:

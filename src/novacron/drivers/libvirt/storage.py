@@ -102,9 +102,9 @@ class Storage:
                 reason="StorageNotShared",
             )
         pool = self.own if kind is None else self.pool(kind.pool)
-        if kind is not None and volume.size_mib > pool.room()[0]:
+        if kind is not None and volume.size_mib > pool.capacity_mib:
             raise refusal(
-                f"pool {pool.name} of host {host} holds {pool.room()[0]}Mi, less than "
+                f"pool {pool.name} of host {host} holds {pool.capacity_mib}Mi, less than "
                 f"the {volume.size_mib}Mi of volume {volume.name}",
                 reason="HostFull",
             )

@@ -175,7 +175,11 @@ class SimulationDriver:
             store.host(host_id)
             kept = tuple(Shelf(store, self._host, host_id).kept())
         yield HostFacts(
-            self._host.name, self._host.capacity, version="simulation", kept_volumes=kept
+            self._host.name,
+            self._host.capacity,
+            version="simulation",
+            devices=self._host.devices,
+            kept_volumes=kept,
         )
 
     async def close(self) -> None:

@@ -7,6 +7,7 @@ changed declaration is in force with the next driver made from it.
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from novacron.core.devices import HostDevice
 from novacron.core.machine import Power, Resources, Usage
 from novacron.core.volume import StorageClass
 from novacron.drivers.simulation.faults import Fault
@@ -62,6 +63,7 @@ class SimulatedHost:
     faults: tuple[Fault, ...] = ()
     usage: UsageFractions = field(default_factory=UsageFractions)
     storage_classes: tuple[StorageClass, ...] = ()
+    devices: tuple[HostDevice, ...] = ()
 
     @property
     def room(self) -> Resources:

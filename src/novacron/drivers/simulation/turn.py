@@ -11,6 +11,7 @@ from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, MachineRef, Resources
 from novacron.drivers.simulation import convert
 from novacron.drivers.simulation.faults import Operation
+from novacron.drivers.simulation.hardware import hand_over
 from novacron.drivers.simulation.host import SimulatedHost
 from novacron.drivers.simulation.room import require_addresses, require_growth, require_room
 from novacron.drivers.simulation.store import MachineRow, NewMachine, Store
@@ -86,6 +87,8 @@ class Turn:
         )
         delay = self.host.delays.create
         self.store.add(self.host_id, new, made_us=self.end(delay) if delay else None)
+        if plan.devices:
+            hand_over(self.store, self.host, self.host_id, plan)
         return Accepted(delay)
 
     def volumes(self, row: MachineRow, plan: MachinePlan) -> tuple[Had, ...]:

@@ -16,6 +16,7 @@ from novacron.core.volume import KeptVolume
 from novacron.drivers.simulation import convert
 from novacron.drivers.simulation.driver import utc_now
 from novacron.drivers.simulation.errors import core_errors
+from novacron.drivers.simulation.hardware import handed_over
 from novacron.drivers.simulation.store import NewMachine, Store
 from novacron.drivers.simulation.turn import microseconds
 
@@ -98,6 +99,11 @@ class World:
         """Tell of every volume on every host whose machine is gone."""
         with self._changing():
             return [KeptVolume(*row) for row in self._store.run(KEPT).fetchall()]
+
+    def devices(self) -> dict[tuple[str, str], str]:
+        """Tell the UID of the machine that has each device, by host and address."""
+        with self._changing():
+            return handed_over(self._store)
 
     def power_off(self, uid: str) -> None:
         """Pull the plug."""

@@ -11,22 +11,27 @@ from novacron.crd import (
     Column,
     CustomResource,
     ListMap,
+    ListSet,
     Model,
     PositiveQuantity,
     Rule,
     kind,
 )
-from novacron.families.novacron.shared_types import Amount, Amounts, Condition, Labels
+from novacron.families.novacron.host_facts_types import (
+    HostCpu,
+    HostDevice,
+    HostNuma,
+    HostStorage,
+)
+from novacron.families.novacron.shared_types import Amounts, Condition, Labels
 from novacron.families.novacron.volume_types import KeptVolume, StorageClassName
 
 __all__ = [
     "Host",
-    "HostCpu",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
     "HostStatus",
-    "HostStorage",
     "HostTaint",
     "Libvirt",
     "LibvirtStorageClass",
@@ -34,6 +39,7 @@ __all__ = [
     "SecretName",
     "SimulatedCapacity",
     "SimulatedDelays",
+    "SimulatedDevice",
     "SimulatedFault",
     "SimulatedStorageClass",
     "SimulatedUsage",
@@ -127,6 +133,21 @@ class SimulatedUsage(Model):
     """Share of its disk."""
 
 
+class SimulatedDevice(Model):
+    """A piece of hardware that the simulated host has."""
+
+    address: Annotated[str, Field(min_length=1, max_length=63)]
+    """Where the host has it."""
+    type: Annotated[str, Field(min_length=1, max_length=63)]
+    """What it is, such as gpu."""
+    vendor: Annotated[str, Field(max_length=63)] | None = None
+    """Who makes it."""
+    model: Annotated[str, Field(max_length=63)] | None = None
+    """Which one."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
 class SimulatedStorageClass(Model):
     """A kind of storage that the simulated host has."""
 
@@ -162,6 +183,8 @@ class Simulation(Model):
         list[SimulatedStorageClass], ListMap("name"), Field(max_length=64)
     ] = []
     """The kinds of storage it has beside its own."""
+    devices: Annotated[list[SimulatedDevice], ListMap("address"), Field(max_length=64)] = []
+    """Hardware it can hand to machines."""
 
 
 class Libvirt(Model):
@@ -266,24 +289,6 @@ class HostSpec(Model):
     """What of a libvirt host is used."""
 
 
-class HostCpu(Model):
-    """What CPU the host has."""
-
-    model: str | None = None
-    """What the hypervisor calls it."""
-    features: Annotated[list[str], Atomic()] = []
-    """What it can do."""
-
-
-class HostStorage(Model):
-    """One place for disks."""
-
-    name: str
-    """What the hypervisor calls it."""
-    capacity: Amount
-    """How much it holds."""
-
-
 class HostNode(Model):
     """How the host's node is marked."""
 
@@ -304,6 +309,8 @@ class HostStatus(Model):
     """What may be promised to machines: the capacity times overcommit."""
     machines: Annotated[int, Field(ge=0)] | None = None
     """How many machines it has."""
+    capabilities: Annotated[list[str], ListSet()] = []
+    """What its driver can do beyond making, starting, stopping and removing machines."""
     driver_version: str | None = None
     """What the hypervisor says it is."""
     versions: dict[str, str] = {}
@@ -312,11 +319,13 @@ class HostStatus(Model):
     """How guests run: KVM on the CPU itself, TCG emulated, which is many times slower."""
     cpu: HostCpu | None = None
     """What CPU it has."""
+    numa: Annotated[list[HostNuma], ListMap("node")] = []
+    """Which memory is near to which CPUs."""
     machine_types: Annotated[list[str], Atomic()] = []
     """The kinds of machine it can run."""
     storage: Annotated[list[HostStorage], ListMap("name")] = []
     """Where it keeps disks."""
-    devices: Annotated[list[str], Atomic()] = []
+    devices: Annotated[list[HostDevice], ListMap("address")] = []
     """Hardware it can hand to machines."""
     kept_volumes: Annotated[list[KeptVolume], ListMap("namespace", "id")] = []
     """Volumes whose machines are gone; they take room until somebody deletes them. The first

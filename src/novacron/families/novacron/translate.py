@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from novacron.core.affinity import Neighbour
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.machine import (
     Holding,
@@ -22,9 +23,18 @@ from novacron.core.machine import (
     Unanswered,
     Usage,
 )
+from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import of_the_host
+from novacron.families.novacron.affinity_translate import (
+    affinity_of,
+    devices_of,
+    neighbour_of,
+    tolerations_of,
+    wanted_devices_of,
+    written_devices,
+)
 from novacron.families.novacron.volume_translate import (
     detached_mib,
     listed_mib,
@@ -47,9 +57,6 @@ Object = dict[str, Any]
 PLACEMENT = "novacron.io/placement"
 # Fields that ask for action which no controller takes yet, by their place in the template.
 NOT_YET = {
-    "devices": "the machine runs without these devices",
-    "affinity": "the machine is placed without regard to it",
-    "tolerations": "hosts with taints are avoided all the same",
     "lifecycle": "the machine starts and stops without these hooks",
 }
 # For machines stored before the schema had it as a default.
@@ -69,24 +76,35 @@ class VirtualMachineKind:
 
     def holding(self, obj: Object) -> Holding | None:
         """Return what is reserved for it, without parsing more of the object than that."""
-        host, reserved = _placement(obj)
-        if host is None:
+        record = _placement(obj)
+        if record is None:
             return None
         # A machine that is to shrink holds what it still has until it has shrunk.
         status = obj.get("status") or {}
         available = _available(status.get("resources")) or Resources()
         available += Resources(disk_mib=listed_mib(status))
-        return Holding(obj["metadata"]["uid"], host, available.covering(reserved or Resources()))
+        held = available.covering(record.reserved or Resources())
+        return Holding(obj["metadata"]["uid"], record.host, held, record.devices)
+
+    def neighbour(self, obj: Object) -> Neighbour:
+        """Return what its machine is to those beside it; raise Rejected when nobody can tell."""
+        with as_the_schema_says():
+            return neighbour_of(obj)
 
     def is_settled(self, obj: Object) -> bool:
         """Say whether its status was written for the spec it has now."""
         seen = (obj.get("status") or {}).get("observedGeneration")
         return bool(seen == obj["metadata"]["generation"])
 
-    def placed(self, obj: Object, host: str, reserved: Resources) -> Object:
+    def placed(self, obj: Object, placement: Placement) -> Object:
         """Return the object with our finalizer and the record of where its machine will be."""
         metadata = obj["metadata"]
-        record = {"uid": metadata["uid"], "host": host, **(written_amounts(reserved) or {})}
+        record: Object = {"uid": metadata["uid"], "host": placement.host}
+        record |= written_amounts(placement.reserved) or {}
+        if placement.because:
+            record["because"] = placement.because
+        if placement.devices:
+            record["devices"] = written_devices(placement.devices)
         finalizers = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
         annotations = {
             **(metadata.get("annotations") or {}),
@@ -119,6 +137,7 @@ class VirtualMachineKind:
         # What a machine has is reserved for it; only a difference needs to be said.
         has = report.seen.resources if report.seen else None
         status["reservation"] = written_amounts(None if report.reserved == has else report.reserved)
+        status["devices"] = written_devices(machine.devices if report.host else ()) or None
         status["refusedHosts"] = sorted(report.refused_hosts) or None
         status["conditions"] = written_conditions(report.conditions)
         status["observedGeneration"] = machine.generation
@@ -144,7 +163,8 @@ class VirtualMachineKind:
 def _machine(obj: Object) -> Machine:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     template = spec["template"]["spec"]
-    host, reserved = _placement(obj)
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    record = _placement(obj)
     volumes = tuple(volume_of(each) for each in template.get("volumes") or ())
     ids = [each.id_for(metadata["name"], metadata["uid"]) for each in volumes]
     detached = detached_mib(status, ids)
@@ -158,8 +178,11 @@ def _machine(obj: Object) -> Machine:
         generation=metadata["generation"],
         seen_generation=status.get("observedGeneration", 0),
         deleting="deletionTimestamp" in metadata,
-        labels=(spec["template"].get("metadata") or {}).get("labels") or {},
+        labels=labels,
         host_selector=template.get("nodeSelector") or {},
+        affinity=affinity_of(template, metadata["namespace"], labels),
+        tolerations=tolerations_of(template),
+        wanted_devices=wanted_devices_of(template),
         nics=tuple(_nic(network) for network in template.get("networks") or ()),
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
@@ -169,15 +192,17 @@ def _machine(obj: Object) -> Machine:
         restart_at_once=(spec.get("updateStrategy") or {}).get("type") == "Recreate",
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         unanswered=tuple(_unanswered(spec)),
-        host=host,
-        reserved=reserved,
+        host=record.host if record else None,
+        reserved=record.reserved if record else None,
+        devices=record.devices if record else (),
+        placed_because=_because(obj, record),
         refused_hosts=frozenset(status.get("refusedHosts") or ()),
         conditions=conditions_of(status),
         usage=_usage(status.get("resources")),
     )
 
 
-def _placement(obj: Object) -> tuple[str | None, Resources | None]:
+def _placement(obj: Object) -> Placement | None:
     """Return where the machine is or will be, and what is reserved for it there.
 
     The status tells as soon as there is one. Before, it is the record that was written together
@@ -186,18 +211,34 @@ def _placement(obj: Object) -> tuple[str | None, Resources | None]:
     """
     status = obj.get("status") or {}
     if host := status.get("nodeName"):
-        return host, amounts(status.get("reservation")) or _available(status.get("resources"))
+        reserved = amounts(status.get("reservation")) or _available(status.get("resources"))
+        return Placement(host, reserved, devices_of(status.get("devices")))
+    record = _record(obj)
+    void = record is None or record.host in (status.get("refusedHosts") or ())
+    return None if void else record
+
+
+def _because(obj: Object, placement: Placement | None) -> str:
+    """Return why the machine is where it is, as long as it is where it was placed."""
+    if placement is None or placement.because:
+        return placement.because if placement else ""
+    record = _record(obj)
+    return record.because if record and record.host == placement.host else ""
+
+
+def _record(obj: Object) -> Placement | None:
     metadata = obj["metadata"]
     text = (metadata.get("annotations") or {}).get(PLACEMENT)
     if not text:
-        return None, None
+        return None
     try:
         record = json.loads(text)
-        host, reserved, ours = record["host"], amounts(record), record["uid"] == metadata["uid"]
-    except (KeyError, TypeError, ValueError):
-        return None, None
-    void = host in (status.get("refusedHosts") or ())
-    return (host, reserved) if ours and not void else (None, None)
+        if record["uid"] != metadata["uid"]:
+            return None
+        devices = devices_of(record.get("devices"))
+        return Placement(record["host"], amounts(record), devices, record.get("because", ""))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _wanted(resources: Object) -> Resources:

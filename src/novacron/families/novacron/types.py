@@ -23,6 +23,7 @@ from novacron.families.novacron.template_types import MachineTemplate
 from novacron.families.novacron.volume_types import VolumeStatus, volumes_stay_what_they_are
 
 __all__ = [
+    "DeviceStatus",
     "MigrationPolicy",
     "MigrationStatus",
     "ResourceUsage",
@@ -200,6 +201,21 @@ class SnapshotStatus(Model):
     """How much room it takes."""
 
 
+class DeviceStatus(Model):
+    """A piece of hardware that is set aside for the machine on its host."""
+
+    address: Annotated[str, Field(min_length=1, max_length=253)]
+    """Where the host has it."""
+    type: str
+    """What it is."""
+    vendor: str
+    """Who makes it."""
+    model: str
+    """Which one."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
 class VirtualMachineStatus(Model):
     """What is known of the machine."""
 
@@ -215,6 +231,8 @@ class VirtualMachineStatus(Model):
     """How much it has and uses."""
     reservation: Amounts | None = None
     """What is set aside for it on its host, where that is not what it has."""
+    devices: Annotated[list[DeviceStatus], ListMap("address")] = []
+    """Hardware that is set aside for it on its host."""
     refused_hosts: Annotated[list[str], ListSet()] = []
     """Hosts that turned it away since it was last placed; others are tried first."""
     conditions: Annotated[list[Condition], ListMap("type")] = []
@@ -230,6 +248,7 @@ class VirtualMachineStatus(Model):
 
 
 _RESOURCES = ".spec.template.spec.resources"
+_DEVICES = "spec.template.spec.devices"
 
 
 @kind(
@@ -258,6 +277,13 @@ class VirtualMachine(CustomResource):
             " && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
             "metadata.name must be at most 63 lower-case letters, digits and '-', because the "
             "guest takes it as its host name",
+        ),
+        Rule(
+            "!has(oldSelf.status) || !has(oldSelf.status.nodeName)"
+            f" || (has(self.{_DEVICES}) ? has(oldSelf.{_DEVICES})"
+            f" && self.{_DEVICES} == oldSelf.{_DEVICES} : !has(oldSelf.{_DEVICES}))",
+            "devices cannot change once the machine has a host: delete it and create a new one",
+            field_path=".spec.template.spec.devices",
         ),
     )
 

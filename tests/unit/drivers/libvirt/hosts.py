@@ -27,8 +27,8 @@ __all__ = [
     "eventually",
     "left_on",
     "machine",
+    "threads",
     "unreachable_within",
-    "working_threads",
 ]
 
 SMALL = Resources(1, 192, 256)
@@ -118,8 +118,8 @@ def left_on(daemon: LibvirtDaemon) -> set[str]:
         connection.close()
 
 
-def working_threads() -> int:
-    """Return how many threads of the driver are at work."""
+def threads() -> int:
+    """Return how many threads drivers have, at work or at the service of a connection."""
     names = [each.name for each in threading.enumerate() if each.name.startswith("libvirt-")]
     return len([name for name in names if name != "libvirt-events"])
 
