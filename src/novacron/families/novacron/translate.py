@@ -38,6 +38,7 @@ from novacron.families.novacron.affinity_translate import (
 from novacron.families.novacron.volume_translate import (
     detached_mib,
     listed_mib,
+    needs_of,
     volume_of,
     written_volumes,
 )
@@ -187,6 +188,7 @@ def _machine(obj: Object) -> Machine:
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
         volumes=volumes,
+        needs=needs_of(volumes),
         detached_mib=detached,
         restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
         restart_at_once=(spec.get("updateStrategy") or {}).get("type") == "Recreate",

@@ -1,14 +1,17 @@
 """What volumes of ``novacron.io/v1alpha1`` mean to the core, and back."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any
 
+from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib, mib
 from novacron.core.volume import Access, KeptVolume, Reclaim, SeenVolume, Volume
 
 __all__ = [
+    "classes_of",
     "detached_mib",
     "listed_mib",
+    "needs_of",
     "volume_of",
     "written_kept",
     "written_volumes",
@@ -29,6 +32,26 @@ def volume_of(written: Object) -> Volume:
         reclaim=Reclaim(written.get("reclaimPolicy", Reclaim.RETAIN)),
         existing=written.get("existing"),
     )
+
+
+def needs_of(volumes: Iterable[Volume]) -> frozenset[Offer]:
+    """Return which storage classes a host must have for volumes."""
+    return frozenset(
+        Offer(OfferKind.STORAGE, _class(volume.storage_class or "", volume.access is Access.MANY))
+        for volume in volumes
+        if volume.storage_class or volume.access is Access.MANY
+    )
+
+
+def classes_of(settings: Mapping[str, Any]) -> Iterator[Offer]:
+    """Return the storage classes a host has, by the settings of its driver."""
+    for each in settings.get("storageClasses") or ():
+        for shared in {False, each.get("shared", False)}:
+            yield Offer(OfferKind.STORAGE, _class(each["name"], shared))
+
+
+def _class(name: str, shared: bool) -> str:  # noqa: FBT001 - what a class is known by
+    return f"{name} (shared)".strip() if shared else name
 
 
 def written_volumes(seen: Iterable[SeenVolume]) -> list[Object] | None:
