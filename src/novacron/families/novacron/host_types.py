@@ -192,7 +192,8 @@ class Libvirt(Model):
 
     __rules__ = (
         Rule(
-            "self.storageClasses.all(each, each.pool != self.storagePool)",
+            "!has(self.storageClasses)"
+            " || self.storageClasses.all(each, each.pool != self.storagePool)",
             "a storage class needs a pool of its own: volumes without a class are in storagePool",
             field_path=".storageClasses",
         ),
