@@ -167,12 +167,18 @@ class Pool:
         try:
             self._write(volume or self.pool.storageVolLookupByName(name), chunks)
         except BaseException:
-            self.remove(name)
+            if volume is not None:  # otherwise it is somebody else's, who may have filled it
+                self.remove(name)
             raise
 
+    def make_empty(self, name: str) -> None:
+        """Make a volume of which only the name matters; one that is there is left as it is."""
+        self._create(_volume(name, 0, "raw"))
+
     def touch(self, name: str) -> None:
-        """Write over the first byte of a volume, so that its time is now."""
-        self._write(self.pool.storageVolLookupByName(name), [b"\n"])
+        """Write over the first byte of a volume, so that its time is now, if that can be done."""
+        with suppress(libvirt.libvirtError):  # another process may be doing the same
+            self._write(self.pool.storageVolLookupByName(name), [b"\n"])
 
     def _write(self, volume: libvirt.virStorageVol, chunks: Iterable[bytes]) -> None:
         stream = self.connection.newStream()
