@@ -178,12 +178,12 @@ def test_progress_is_seen_while_an_image_comes(real: LibvirtStage) -> None:
 
 def test_two_machines_share_one_download(real: LibvirtStage) -> None:
     """Whoever comes second waits for the first."""
-    url = real.images.add("common.raw", DEAF + b"in common")
+    url = real.images.add(f"common-{real.host}.raw", DEAF + b"in common")
     for name in ("first", "second"):
         real.create(name, url)
     for name in ("first", "second"):
         real.scene.until_running(name)
-    assert real.images.asked.count("/common.raw") == 1
+    assert real.images.asked.count(f"/common-{real.host}.raw") == 1
 
 
 def test_an_image_of_a_claim(real: LibvirtStage, cluster_says: Cluster, tmp_path: Path) -> None:
