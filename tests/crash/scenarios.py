@@ -36,6 +36,19 @@ def gone(obj: Object | None) -> bool:
     return obj is None
 
 
+def snapshots(obj: Object | None) -> set[str]:
+    """Return the names of a machine's snapshots."""
+    return {each["name"] for each in ((obj or {}).get("status") or {}).get("snapshots") or ()}
+
+
+def went_back(obj: Object | None) -> bool:
+    """It went back to one snapshot, has another, and a third is gone; and it runs."""
+    if obj is None or not running(obj):
+        return False
+    request = (obj["status"].get("restore") or {}).get("request")
+    return request == "r1" and snapshots(obj) == {"before", "new"}
+
+
 def _as_asked(obj: Object) -> bool:
     asked = obj["spec"]["template"]["spec"]["resources"]
     has = obj["status"].get("resources") or {}
@@ -56,11 +69,20 @@ class Scenario:
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
     with_device: bool = False
+    template: Object = field(default_factory=dict)
+    snapshots_before: tuple[str, ...] = ()
+
+    def begins(self, obj: Object | None) -> bool:
+        """Say whether a machine is where the scenario begins."""
+        ready = running(obj) if self.running_before else stopped(obj)
+        return ready and snapshots(obj) == set(self.snapshots_before)
 
 
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
+HOOK = {"exec": {"command": ["sleep", "1"], "timeoutSeconds": 20}}
+HOOKS = {"lifecycle": {"preStart": HOOK, "preStop": HOOK}}
 SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
 GPUS = {
     "devices": [
@@ -68,6 +90,17 @@ GPUS = {
         for n in range(64)
     ]
 }
+
+# Restored first, then one discarded and one taken.
+SNAPSHOTS = {
+    "spec": {
+        "snapshots": [{"name": "gone", "discard": True}, {"name": "new"}],
+        "restore": {"snapshot": "before", "request": "r1"},
+    }
+}
+OF_SNAPSHOTS = Scenario(
+    "snapshots", went_back, patch=SNAPSHOTS, snapshots_before=("before", "gone")
+)
 
 SCENARIOS = (
     Scenario("create", running, exists_before=False),
@@ -80,15 +113,27 @@ SCENARIOS = (
     Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
+    OF_SNAPSHOTS,
+    Scenario(
+        "start with a hook",
+        running,
+        running_before=False,
+        patch={"spec": {"running": True}},
+        template=HOOKS,
+    ),
+    Scenario("stop with a hook", stopped, patch={"spec": {"running": False}}, template=HOOKS),
+    Scenario("delete with a hook", gone, patch=None, template=HOOKS),
 )
 
 # With real guests, which take real time; the first is part of the everyday tests.
 REAL_SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create from a new image", running, exists_before=False),
+    Scenario("create from a new image to convert", running, exists_before=False),
     Scenario("grow", running, patch=LARGER),
     Scenario("restart", running, patch=MORE_MEMORY),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
     Scenario("delete", gone, patch=None),
+    OF_SNAPSHOTS,
 )

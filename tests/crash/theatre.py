@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from api import Api
 from crash.knife import Point
-from crash.scenarios import Scenario, running, stopped
+from crash.scenarios import Scenario
 from machines import condition
 from novacron.localcluster.controlplane import ControlPlane
 from operators import RunningOperator, eventually
@@ -77,12 +77,15 @@ class Theatre:
             if self.scenario.exists_before:
                 self.api.create(self.machine(name))
         if self.scenario.exists_before:
-            self.finish(running if self.scenario.running_before else stopped, new)
+            self.finish(self.scenario.begins, new)
         return new
 
     def machine(self, namespace: str) -> Object:
         """Return the machine as it is at the beginning."""
-        return self.ground.machine(namespace, self.host, self.scenario)
+        body = self.ground.machine(namespace, self.host, self.scenario)
+        if names := self.scenario.snapshots_before:
+            body["spec"]["snapshots"] = [{"name": name} for name in names]
+        return body
 
     def act(self, namespace: str) -> None:
         """Do what the user does."""
@@ -188,7 +191,8 @@ class Theatre:
         objects = self.objects()
         expected = comparable(objects.get(model))
         for namespace, point in zip(victims, points, strict=True):
-            assert comparable(objects.get(namespace)) == expected, f"killed {point}"
+            found = comparable(objects.get(namespace))
+            assert found == expected, f"killed {point}: {found} instead of {expected}"
         self.ground.check_nothing_leaked(objects)
 
     def clear(self) -> None:
@@ -221,6 +225,11 @@ def comparable(obj: Object | None) -> Object | None:
         del entry["lastProbeTime"], entry["lastTransitionTime"]
         if entry["type"] == "Placed":
             del entry["message"]  # it tells what else was on the host at that moment
+    for entry in status.get("snapshots") or ():
+        assert entry.pop("createdAt")
+        assert entry.pop("size")
+    if restored := status.get("restore"):
+        assert restored.pop("completedAt")
     status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
     return {
         "finalizers": obj["metadata"].get("finalizers"),

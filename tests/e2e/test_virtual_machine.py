@@ -162,15 +162,11 @@ def test_fields_that_nobody_answers_yet_are_named(stage: Stage) -> None:
         on=host,
         volumes=[{"name": "data", "size": "5Gi"}],
     )
-    obj["spec"]["snapshotPolicy"] = {"schedule": "0 2 * * *", "retention": 7}
     stage.api.create(obj)
     supported = condition(stage.until_running("asking"), "Supported")
     assert supported["status"] == "False"
     assert supported["reason"] == "NotYetSupported"
-    for field in (
-        "spec.template.spec.volumes",
-        "spec.snapshotPolicy",
-    ):
+    for field in ("spec.template.spec.volumes",):
         assert field in supported["message"]
 
 

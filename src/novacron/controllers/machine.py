@@ -7,8 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from novacron.controllers.hooks import before_stop, may_stop_again, prepare
+from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
+from novacron.controllers.restoring import restore
 from novacron.controllers.round import BACK_OFF, PENDING, Round, Scope
+from novacron.controllers.snapshots import Tended, protect, tend
 from novacron.core.driver import Drivers
 from novacron.core.errors import DriverError, OutOfCapacity, Unreachable
 from novacron.core.machine import Machine, MachinePlan, Observed, Power
@@ -20,6 +24,7 @@ LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
 # So long before a restart that nobody asked for a condition says that it will come.
 NOTICE = timedelta(seconds=5)
+A_MOMENT = timedelta(seconds=1)
 
 
 async def create(scope: Scope) -> Outcome:
@@ -37,7 +42,10 @@ async def create(scope: Scope) -> Outcome:
             scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
     if scope.seen is None or scope.seen.changing == "create":
-        return Wait("Creating", scope.next_look, f"being created on host {host}")
+        how_far = f": {scope.seen.progress}" if scope.seen and scope.seen.progress else ""
+        brief = scope.ordered is not None and scope.ordered <= A_MOMENT
+        message = f"being created on host {host}{how_far}"
+        return Wait("Creating", scope.next_look, message, brief=brief)
     return Done("Created", f"exists on host {host}")
 
 
@@ -64,6 +72,8 @@ async def _restart(scope: Scope) -> Outcome:
         return Done("Configured", "some of it takes effect with a restart", after=NOTICE)
     if (left := announced + NOTICE - scope.now) > timedelta(0):
         return Done("Configured", "some of it takes effect with a restart", after=left)
+    if waiting := await before_stop(scope, "Configured", "Restarting"):
+        return waiting
     what = ", ".join(scope.seen.awaits_restart)
     if scope.since("Configured", "Restarting") is None:
         scope.tell("Restarting", f"restarted because {what} changed")
@@ -79,6 +89,8 @@ async def set_power(scope: Scope) -> Outcome:
     host, uid = scope.machine.host, scope.machine.uid
     scope.restarts.forget(uid)
     asked = scope.since("Powered", "Stopping") is not None
+    if waiting := await before_stop(scope, "Powered", "Stopping"):
+        return waiting
     running = scope.seen is not None and scope.seen.power is Power.ON
     if running and not await _stopped(scope, "Powered", "Stopping"):
         if not asked:
@@ -103,6 +115,7 @@ async def _start(scope: Scope) -> Outcome:
         await scope.follow(accepted)
     if scope.seen and (scope.seen.power is Power.OFF or scope.seen.changing):
         return Wait("Starting", scope.next_look, f"starting on host {host}")
+    await may_stop_again(scope)
     return Done("Started", f"started on host {host}")
 
 
@@ -124,11 +137,16 @@ async def remove(scope: Scope) -> Outcome:
 
     Also one that is not seen: whoever took it away may have left its disks.
     """
+    if (held := await protect(scope)) is not None:
+        return held
     scope.restarts.forget(scope.machine.uid)
+    if waiting := await before_stop(scope, "Removed", "Removing"):
+        return waiting
+    scope.requests.forget(scope.machine.uid)
     if scope.seen is None or scope.seen.changing != "delete":
         scope.may_act()
         await scope.follow(await scope.driver.delete(scope.machine.ref))
-    if scope.seen is not None:
+    if scope.seen is not None or scope.ordered:
         return Wait("Removing", scope.next_look, f"being removed from host {scope.machine.host}")
     return Done("Removed", "nothing of it is left")
 
@@ -155,8 +173,10 @@ def _amount(machine: Machine) -> str:
 
 LIFECYCLE = (
     Step("Created", create),
+    Step("Restored", restore),
     Step("Configured", configure),
     Step("Powered", set_power),
+    Step("Prepared", prepare),
 )
 DELETION = (Step("Removed", remove),)
 
@@ -179,6 +199,7 @@ class MachineReconciler:
     now: Callable[[], datetime] = utc_now
     grace: timedelta = timedelta(seconds=60)
     restarts: Restarts = field(default_factory=Restarts)
+    requests: Requests = field(default_factory=Requests)
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
@@ -197,9 +218,19 @@ class MachineReconciler:
         except DriverError as error:
             return Round({first: Wait("HostTrouble", LATER, str(error))})
         now = self.now()
-        scope = Scope(machine, driver, seen, self.may_act, now, self.grace, self.restarts)
+        scope = Scope(
+            machine, driver, seen, self.may_act, now, self.grace, self.restarts, self.requests
+        )
         outcomes = await run_steps(steps, scope)
-        return Round(outcomes, scope.seen, scope.refused, tuple(scope.happened))
+        tended = Tended() if machine.deleting else await tend(scope)
+        return Round(
+            outcomes,
+            scope.seen,
+            scope.refused,
+            tuple(scope.happened),
+            tended.report,
+            tended.again,
+        )
 
 
 def _no_host(machine: Machine) -> Blocked:

@@ -36,6 +36,8 @@ class Capability(StrEnum):
     RESIZE_RUNNING = "ResizeRunning"
     LIVE_MIGRATION = "LiveMigration"
     CONSOLE = "Console"
+    SNAPSHOTS = "Snapshots"
+    GUEST_COMMANDS = "GuestCommands"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from novacron.core.conditions import Condition
 from novacron.core.cpu import Cpu
 from novacron.core.devices import HostDevice
 from novacron.core.machine import Resources
+from novacron.core.network import HostNetwork
 from novacron.core.offer import Offer
 from novacron.core.taint import Taint
 
@@ -18,6 +19,7 @@ __all__ = [
     "HostFacts",
     "HostReport",
     "NodeMarks",
+    "NumaCell",
     "Overcommit",
     "StorageFacts",
     "Taint",
@@ -54,19 +56,37 @@ class StorageFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class NumaCell:
+    """CPUs and the memory that is near to them; CPUs as Linux writes them, such as 0-7,16-23."""
+
+    node: int
+    cpus: str
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a driver says of a host it reaches; what it cannot tell is empty."""
+    """What a driver says of a host it reaches; what it cannot tell is empty.
+
+    ``networks`` are those that machines can be plugged into; None where any will do.
+    ``guest_cpu_model`` and ``guest_cpu_features`` are the CPU that machines see there: one that
+    runs can move to a host whose guests see at least the same.
+    """
 
     name: str
     capacity: Resources
     version: str = ""
     cpu_model: str = ""
     cpu_features: tuple[str, ...] = ()
+    guest_cpu_model: str = ""
+    guest_cpu_features: tuple[str, ...] = ()
+    numa: tuple[NumaCell, ...] = ()
     machine_types: tuple[str, ...] = ()
     accelerator: str = ""
     storage: tuple[StorageFacts, ...] = ()
     devices: tuple[HostDevice, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    networks: tuple[HostNetwork, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

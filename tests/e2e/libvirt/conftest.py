@@ -1,10 +1,8 @@
 """A real libvirt host behind a real operator, and a server of images."""
 
-import http.server
-import threading
+import base64
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,10 +13,14 @@ import pytest
 
 from api import Api
 from e2e.conftest import Stage
+from fleet import shared_fleet
 from guest_images import directory_with_tiny
+from image_server import ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon, shared_daemon
 from machines import virtual_machine
+from novacron.cli.kinds import OPERATOR_NAMESPACE
 from novacron.localcluster.controlplane import ControlPlane
+from novacron.localcluster.hypervisor import Fleet, Hypervisor
 from operators import RunningOperator
 
 Object = dict[str, Any]
@@ -30,74 +32,39 @@ DEAF = HALT.ljust(MIB, b"\0")
 
 
 @dataclass
-class ImageServer:
-    """Serves bytes by path; a path may stop half-way or not exist."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    torn: set[str] = field(default_factory=set)
-    url: str = ""
-    asked: list[str] = field(default_factory=list)
-
-    def add(self, name: str, content: bytes, *, torn: bool = False) -> str:
-        """Serve something and return its address."""
-        self.files[f"/{name}"] = content
-        if torn:
-            self.torn.add(f"/{name}")
-        return f"{self.url}/{name}"
-
-
-@contextmanager
-def image_server() -> Iterator[ImageServer]:
-    """Serve images on loopback."""
-    images = ImageServer()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            images.asked.append(self.path)
-            content = images.files.get(self.path)
-            if content is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            torn = self.path in images.torn
-            self.wfile.write(content[: len(content) // 2] if torn else content)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    images.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield images
-    server.shutdown()
-    server.server_close()
-
-
-@dataclass
 class LibvirtStage:
     """A stage whose one host is real."""
 
     scene: Stage
     host: str
-    daemon: LibvirtDaemon
+    daemon: LibvirtDaemon | Hypervisor
     images: ImageServer
 
     @cached_property
     def outside(self) -> libvirt.virConnect:
-        """Somebody with virsh."""
+        """Somebody with virsh on the host."""
         return libvirt.open(self.daemon.uri)
+
+    @property
+    def run_directory(self) -> Path:
+        """Where the daemon keeps what counts while it runs."""
+        return self._part("run")
+
+    @property
+    def data_directory(self) -> Path:
+        """Where the daemon keeps disks."""
+        return self._part("lib")
+
+    def _part(self, name: str) -> Path:
+        below = self.daemon.directory / name
+        return below / "libvirt" if isinstance(self.daemon, Hypervisor) else below
 
     def create(self, name: str, image: str = "builtin://tiny", **more: Any) -> Object:
         """Create a machine on the host."""
         more = {"cpu": 1, "memory": "512Mi", "disk": "256Mi"} | more
-        checksum = more.pop("checksum", None)
+        beside = {name: more.pop(name) for name in ("checksum", "pullPolicy") if name in more}
         body = virtual_machine(name, self.scene.namespace, on=self.host, **more)
-        source = body["spec"]["template"]["spec"]["image"]
-        source["source"] = image
-        if checksum:
-            source["checksum"] = checksum
+        body["spec"]["template"]["spec"]["image"] = {"source": image, **beside}
         return self.scene.api.create(body)
 
     def deaf(self, name: str, **more: Any) -> Object:
@@ -123,6 +90,25 @@ class LibvirtStage:
         return domains, volumes
 
 
+def _reached_by_tls(api: Api, fleet: Fleet) -> Object:
+    """Return how the last host of a fleet is declared, with a Secret that lets us in."""
+    pair = fleet.caller()
+    files = {
+        "ca.crt": fleet.authority.pair.certificate,
+        "tls.crt": pair.certificate,
+        "tls.key": pair.key,
+    }
+    data = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
+    name = f"fleet-{uuid4().hex[:8]}"
+    body = {"metadata": {"name": name}, "data": data}
+    api.call("POST", f"/api/v1/namespaces/{OPERATOR_NAMESPACE}/secrets", body)
+    return {
+        "endpoint": fleet.tls_uri(fleet.count),
+        "credentialsSecret": {"name": name},
+        "libvirt": {"network": fleet.hosts[-1].network},
+    }
+
+
 @pytest.fixture(scope="module")
 def images() -> Iterator[ImageServer]:
     """Images by http."""
@@ -139,20 +125,40 @@ def libvirt_operator(
     api.create_namespace(namespace)
     directory: Path = tmp_path_factory.mktemp("operator")
     tiny = directory_with_tiny(directory / "images")
-    flags = ("--no-leader-elect", f"--images-directory={tiny}", "--shutdown-grace=4s")
+    flags = (
+        "--no-leader-elect",
+        f"--images-directory={tiny}",
+        "--shutdown-grace=4s",
+        f"--image-catalogue=images-{namespace}",
+        f"--image-s3-secret=s3-{namespace}",
+        f"--image-file-namespaces={namespace}",
+        f"--image-claim-namespaces={namespace}",
+    )
     operator = RunningOperator(cluster, directory, [namespace], flags=flags).start()
     yield operator
     assert operator.stop() == 0, operator.log
 
 
-@pytest.fixture
+@pytest.fixture(params=["near", pytest.param("far", marks=pytest.mark.full)])
 def real(
-    libvirt_operator: RunningOperator, api: Api, images: ImageServer
+    request: pytest.FixtureRequest,
+    libvirt_operator: RunningOperator,
+    api: Api,
+    images: ImageServer,
 ) -> Iterator[LibvirtStage]:
-    """The operator with one real host and nothing on it; nothing may be left on it either."""
-    daemon = shared_daemon()
+    """The operator with one real host and nothing on it; nothing may be left on it either.
+
+    The far one is reached by its address and a certificate; none of its files is the operator's.
+    """
     scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
-    host = scene.add_host(driver="libvirt", endpoint=daemon.uri, simulation=None)
+    daemon: LibvirtDaemon | Hypervisor
+    if request.param == "near":
+        daemon = shared_daemon()
+        reached: Object = {"endpoint": daemon.uri}
+    else:
+        daemon = shared_fleet().hosts[-1]
+        reached = _reached_by_tls(api, shared_fleet())
+    host = scene.add_host(driver="libvirt", simulation=None, **reached)
     stage = LibvirtStage(scene, host, daemon, images)
     yield stage
     scene.clear()

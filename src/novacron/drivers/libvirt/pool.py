@@ -3,18 +3,20 @@
 Nothing here assumes a path of this machine: the daemon may be far away.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from xml.etree import ElementTree as ET
 
 import libvirt
 
 from novacron.core.errors import Rejected
+from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool", "reopened"]
+__all__ = ["Pool", "open_pool", "read_volume", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -40,12 +42,7 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             f"pool {host.pool} of host {host.name} is no directory; name one that is",
             reason="PoolUnusable",
         )
-    return Pool(connection, pool, path)
-
-
-def reopened(connection: libvirt.virConnect, host: LibvirtHost, path: str) -> "Pool":
-    """Return the host's pool, which was found to be of use a moment ago."""
-    return Pool(connection, connection.storagePoolLookupByName(host.pool), path)
+    return Pool(connection, host.pool, path, int(pool.info()[1]) // MIB)
 
 
 def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:
@@ -68,13 +65,37 @@ def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStora
     return made
 
 
-@dataclass(frozen=True, slots=True)
+def storage_of(connection: libvirt.virConnect) -> tuple[StorageFacts, ...]:
+    """Return how much room there is in every pool that is started, ours or not."""
+
+    def found() -> Iterator[StorageFacts]:
+        for pool in connection.listAllStoragePools(libvirt.VIR_CONNECT_LIST_STORAGE_POOLS_ACTIVE):
+            with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
+                pool.refresh()
+            with suppress(libvirt.libvirtError):  # stopped since it was listed
+                _, capacity, _, available = pool.info()
+                yield StorageFacts(pool.name(), capacity // MIB, available // MIB)
+
+    return tuple(sorted(found(), key=lambda place: place.name))
+
+
+@dataclass(frozen=True)
 class Pool:
     """Volumes in one directory of a host."""
 
     connection: libvirt.virConnect
-    pool: libvirt.virStoragePool
+    name: str
     path: str
+    capacity_mib: int
+
+    @cached_property
+    def pool(self) -> libvirt.virStoragePool:
+        """What libvirt knows it by on this connection; many a look at a machine needs none."""
+        return self.connection.storagePoolLookupByName(self.name)
+
+    def over(self, connection: libvirt.virConnect) -> "Pool":
+        """Return the same pool for use by another connection."""
+        return replace(self, connection=connection)
 
     def names(self) -> frozenset[str]:
         """Return the names of all volumes that libvirt knows of."""
@@ -98,11 +119,11 @@ class Pool:
         _, capacity, _, available = self.pool.info()
         return capacity // MIB, available // MIB
 
-    def overlay(self, name: str, size_mib: int, base: libvirt.virStorageVol, kind: str) -> None:
+    def overlay(self, name: str, size_mib: int, base: str, kind: str) -> None:
         """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
         volume = _volume(name, size_mib * MIB, "qcow2")
         backing = ET.SubElement(volume, "backingStore")
-        ET.SubElement(backing, "path").text = base.path()
+        ET.SubElement(backing, "path").text = f"{self.path}/{base}"
         ET.SubElement(backing, "format", type=kind)
         self._create(volume)
 
@@ -111,11 +132,21 @@ class Pool:
 
         Two that fill one volume with the same bytes at once do each other no harm.
         """
-        self._create(_volume(name, length, "raw"))
+        volume = self._create(_volume(name, length, "raw"))
         if not length and not chunks:
             return
+        try:
+            self._write(volume or self.pool.storageVolLookupByName(name), chunks)
+        except BaseException:
+            self.remove(name)
+            raise
+
+    def touch(self, name: str) -> None:
+        """Write over the first byte of a volume, so that its time is now."""
+        self._write(self.pool.storageVolLookupByName(name), [b"\n"])
+
+    def _write(self, volume: libvirt.virStorageVol, chunks: Iterable[bytes]) -> None:
         stream = self.connection.newStream()
-        volume = self.pool.storageVolLookupByName(name)
         try:
             volume.upload(stream, 0, 0)
             for chunk in chunks:
@@ -123,7 +154,6 @@ class Pool:
             stream.finish()
         except BaseException:
             _abort(stream)
-            self.remove(name)
             raise
 
     def length(self, name: str) -> int:
@@ -136,17 +166,7 @@ class Pool:
         volume = self.find(name)
         if volume is None:
             return b""
-        stream = self.connection.newStream()
-        volume.download(stream, start, 0)
-        parts: list[bytes] = []
-        try:
-            while part := stream.recv(CHUNK):
-                parts.append(part)
-            stream.finish()
-        except BaseException:
-            _abort(stream)
-            raise
-        return b"".join(parts)
+        return read_volume(volume, start)
 
     def grow(self, name: str, size_mib: int) -> None:
         """Make a volume larger; one that is large enough stays."""
@@ -173,12 +193,29 @@ class Pool:
             if name.startswith(prefix):
                 self.remove(name)
 
-    def _create(self, volume: ET.Element) -> None:
+    def _create(self, volume: ET.Element) -> libvirt.virStorageVol | None:
+        """Make a volume and return it, or None when there is one of this name."""
         try:
-            self.pool.createXML(ET.tostring(volume, encoding="unicode"))
+            return self.pool.createXML(ET.tostring(volume, encoding="unicode"))
         except libvirt.libvirtError as error:
             if code_of(error) != libvirt.VIR_ERR_STORAGE_VOL_EXIST:
                 raise
+            return None
+
+
+def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) -> bytes:
+    """Return bytes of a volume from there on; all of them when no length is given."""
+    stream = volume.connect().newStream()
+    parts: list[bytes] = []
+    try:
+        volume.download(stream, start, length)
+        while part := stream.recv(CHUNK):
+            parts.append(part)
+        stream.finish()
+    except BaseException:
+        _abort(stream)
+        raise
+    return b"".join(parts)
 
 
 def _volume(name: str, capacity: int, kind: str) -> ET.Element:
@@ -189,6 +226,9 @@ def _volume(name: str, capacity: int, kind: str) -> ET.Element:
         ET.SubElement(volume, "allocation").text = "0"
     target = ET.SubElement(volume, "target")
     ET.SubElement(target, "format", type=kind)
+    if kind == "qcow2":
+        # libvirt's usual form is one that cannot grow once it has snapshots.
+        ET.SubElement(target, "compat").text = "1.1"
     permissions = ET.SubElement(target, "permissions")
     ET.SubElement(permissions, "mode").text = "0600"
     return volume

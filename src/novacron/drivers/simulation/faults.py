@@ -33,8 +33,12 @@ class Operation(StrEnum):
     STOP = "stop"
     RESIZE = "resize"
     DELETE = "delete"
+    COMMAND = "command"
     MACHINES = "machines"
     HOSTS = "hosts"
+    SNAPSHOT = "snapshot"
+    RESTORE = "restore"
+    DISCARD = "discard"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from novacron.core.machine import Power, Resources
 from novacron.drivers.simulation import statements as sql
-from novacron.drivers.simulation.schema import SCHEMA, SCHEMA_VERSION
+from novacron.drivers.simulation.schema import SCHEMA, SCHEMA_VERSION, SNAPSHOTS
 
 __all__ = ["HostRow", "MachineRow", "NewMachine", "Store"]
 
@@ -244,6 +244,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
     if _version(connection) != SCHEMA_VERSION:
         raise sqlite3.DatabaseError("it was written by another version of NovaCron")
+    connection.executescript(SNAPSHOTS)
 
 
 def _version(connection: sqlite3.Connection) -> int:

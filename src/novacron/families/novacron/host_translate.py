@@ -7,9 +7,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from novacron.core.cpu import Cpu
-from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks, Overcommit, Taint
+from novacron.core.host import (
+    DeclaredHost,
+    HostFacts,
+    HostReport,
+    NodeMarks,
+    Overcommit,
+    StorageFacts,
+    Taint,
+)
+from novacron.core.network import HostNetwork, network_offers
 from novacron.core.offer import Offer, OfferKind
-from novacron.core.quantity import format_mib
+from novacron.core.quantity import format_mib, mib
 from novacron.families.novacron.affinity_translate import devices_of, written_devices
 from novacron.families.novacron.wording import (
     amounts,
@@ -43,6 +52,7 @@ class HostKind:
         if report.facts is not None:
             status["allocatable"] = written_amounts(report.allocatable)
             status |= _written_facts(report.facts)
+            status["storage"] = _written_storage(report.facts, obj.get("status") or {})
         if report.capabilities is not None:
             status["capabilities"] = sorted(report.capabilities) or None
         if report.machines is not None:
@@ -83,16 +93,22 @@ def _host(obj: Object) -> DeclaredHost:
 
 def _cpu(status: Object) -> Cpu | None:
     written = status.get("cpu") or {}
-    if not written.get("model"):
+    # What machines see there, which is not all that the host has.
+    model = written.get("guestModel") or written.get("model")
+    if not model:
         return None
-    features = frozenset(written.get("features") or ())
-    return Cpu(written["model"], features, status.get("accelerator") or "")
+    features = frozenset(written.get("guestFeatures") or ())
+    return Cpu(model, features, status.get("accelerator") or "")
 
 
 def _offers(status: Object) -> Iterator[Offer]:
     """Return what the host has that others may not; "*" for what nobody asked it about."""
     for name in status.get("capabilities", ("*",)):
         yield Offer(OfferKind.CAPABILITY, name)
+    reached = status.get("networks")
+    networks = [HostNetwork(each["name"], tuple(each.get("types") or ())) for each in reached or ()]
+    for name in {"*"} if reached is None else network_offers(networks):
+        yield Offer(OfferKind.NETWORK, name)
 
 
 def _node_marks(node: Object) -> NodeMarks:
@@ -121,18 +137,45 @@ def _written_marks(marks: NodeMarks) -> Object | None:
 
 
 def _written_facts(facts: HostFacts) -> Object:
-    cpu = {"model": facts.cpu_model or None, "features": list(facts.cpu_features)}
     return {
         "capacity": written_amounts(facts.capacity),
         "driverVersion": facts.version or None,
         "versions": dict(facts.versions) or None,
         "accelerator": facts.accelerator or None,
-        "cpu": cpu if facts.cpu_model else None,
+        "cpu": _written_cpu(facts) or None,
         "machineTypes": list(facts.machine_types) or None,
-        "storage": [
-            {"name": place.name, "capacity": format_mib(place.capacity_mib)}
-            for place in facts.storage
+        "numa": [
+            {"node": cell.node, "cpus": cell.cpus, "memory": format_mib(cell.memory_mib)}
+            for cell in facts.numa
         ]
         or None,
         "devices": written_devices(facts.devices) or None,
+        "networks": _written_networks(facts) or None,
     }
+
+
+def _written_networks(facts: HostFacts) -> list[Object]:
+    return [{"name": each.name, "types": list(each.types)} for each in facts.networks or ()]
+
+
+def _written_cpu(facts: HostFacts) -> Object:
+    said: Object = {
+        "model": facts.cpu_model,
+        "features": list(facts.cpu_features),
+        "guestModel": facts.guest_cpu_model,
+        "guestFeatures": list(facts.guest_cpu_features),
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _written_storage(facts: HostFacts, before: Object) -> list[Object] | None:
+    """Return the host's storage; free room is written when it changed by a tenth of the whole."""
+    known = {place["name"]: place for place in before.get("storage") or ()}
+    return [_written_place(place, known.get(place.name) or {}) for place in facts.storage] or None
+
+
+def _written_place(place: StorageFacts, before: Object) -> Object:
+    free = before.get("available")
+    if free is None or abs(mib(free) - place.available_mib) * 10 > place.capacity_mib:
+        free = format_mib(place.available_mib)
+    return {"name": place.name, "capacity": format_mib(place.capacity_mib), "available": free}

@@ -17,17 +17,21 @@ from novacron.crd import (
     Rule,
     kind,
 )
-from novacron.families.novacron.shared_types import Amount, Amounts, Condition, Labels
+from novacron.families.novacron.host_facts_types import (
+    HostCpu,
+    HostDevice,
+    HostNuma,
+    HostStorage,
+)
+from novacron.families.novacron.network_types import HostNetwork, LibvirtNetwork
+from novacron.families.novacron.shared_types import Amounts, Condition, Labels
 
 __all__ = [
     "Host",
-    "HostCpu",
-    "HostDevice",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
     "HostStatus",
-    "HostStorage",
     "HostTaint",
     "Libvirt",
     "NodeName",
@@ -104,7 +108,19 @@ class SimulatedDelays(Model):
 class SimulatedFault(Model):
     """Something that goes wrong on the simulated host."""
 
-    operation: Literal["create", "resize", "start", "stop", "delete", "observe", "hosts"]
+    operation: Literal[
+        "create",
+        "resize",
+        "start",
+        "stop",
+        "delete",
+        "command",
+        "observe",
+        "hosts",
+        "snapshot",
+        "restore",
+        "discard",
+    ]
     """What goes wrong."""
     error: Literal["Unreachable", "Busy", "OutOfCapacity", "Rejected", "Unsupported"]
     """How it goes wrong."""
@@ -172,6 +188,12 @@ class Libvirt(Model):
     network: Annotated[str, Field(min_length=1, max_length=50)] | None = None
     """The libvirt network that machines are plugged into, made with DHCP if it does not exist, or
     user for user-mode networking. Without it, novacron, and user for qemu:///session."""
+    image_cache: PositiveQuantity = "50Gi"
+    """How much room images may take; beyond that those go that no disk is on top of, the least
+    recently used first."""
+    networks: Annotated[dict[str, LibvirtNetwork], Field(max_length=64)] = {}
+    """What else machines can be plugged into, by the names that their networks have. Without an
+    entry of its own, default is the network above."""
 
 
 class SecretName(Model):
@@ -247,39 +269,6 @@ class HostSpec(Model):
     """What of a libvirt host is used."""
 
 
-class HostCpu(Model):
-    """What CPU the host has."""
-
-    model: str | None = None
-    """What the hypervisor calls it."""
-    features: Annotated[list[str], Atomic()] = []
-    """What it can do."""
-
-
-class HostStorage(Model):
-    """One place for disks."""
-
-    name: str
-    """What the hypervisor calls it."""
-    capacity: Amount
-    """How much it holds."""
-
-
-class HostDevice(Model):
-    """A piece of hardware that can be handed to a machine."""
-
-    address: str
-    """Where the host has it: its PCI address, or the UUID of a mediated device."""
-    type: str
-    """What it is: gpu, nic, nvme, storage, accelerator, mdev or other."""
-    vendor: str
-    """Who makes it, as a machine asks for it."""
-    model: str
-    """Which one, as a machine asks for it."""
-    numa_node: Annotated[int, Field(ge=0)] | None = None
-    """The NUMA node that it is close to."""
-
-
 class HostNode(Model):
     """How the host's node is marked."""
 
@@ -310,12 +299,16 @@ class HostStatus(Model):
     """How guests run: KVM on the CPU itself, TCG emulated, which is many times slower."""
     cpu: HostCpu | None = None
     """What CPU it has."""
+    numa: Annotated[list[HostNuma], ListMap("node")] = []
+    """Which memory is near to which CPUs."""
     machine_types: Annotated[list[str], Atomic()] = []
     """The kinds of machine it can run."""
     storage: Annotated[list[HostStorage], ListMap("name")] = []
     """Where it keeps disks."""
     devices: Annotated[list[HostDevice], ListMap("address")] = []
     """Hardware it can hand to machines."""
+    networks: Annotated[list[HostNetwork], ListMap("name")] = []
+    """Networks that machines can be plugged into; none where any will do."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None
