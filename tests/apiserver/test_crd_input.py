@@ -163,6 +163,14 @@ BAD: dict[str, tuple[Object, str]] = {
         host(simulation__faults=[{"operation": "stop", "error": "Busy", "rate": 2}]),
         "should be less than or equal to 1",
     ),
+    "network without bridge": (
+        host(libvirt={"networks": {"lan": {"type": "ovs"}}}),
+        "types bridge and ovs need the name of a bridge",
+    ),
+    "network of a bridge in a VLAN": (
+        host(libvirt={"networks": {"lan": {"type": "bridge", "bridge": "br0", "vlan": 7}}}),
+        "vlan is for type ovs only",
+    ),
     "overcommit": (host(overcommit={"cpu": 0}), "must be a number from 0.1 to 100"),
     "taint": (host(taints=[{"key": "a", "effect": "Never"}]), '"NoSchedule", "PreferNoSchedule"'),
 }  # fmt: skip

@@ -16,6 +16,8 @@ from types import ModuleType
 from typing import Any
 
 from novacron.core.driver import Accepted, Capability, Driver, Inventory
+from novacron.core.guest_commands import GuestCommands
+from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder, Snapshots
@@ -146,6 +148,24 @@ class CutDriver:
         """Write."""
         async with self.knife.around("driver delete"):
             return await self.driver.delete(ref)
+
+    async def run_once(self, ref: MachineRef, name: str, program: GuestProgram) -> Ran | None:
+        """Write."""
+        assert isinstance(self.driver, GuestCommands)
+        async with self.knife.around(f"driver run {name}"):
+            return await self.driver.run_once(ref, name, program)
+
+    async def note_ran(self, ref: MachineRef, ran: Ran) -> None:
+        """Write."""
+        assert isinstance(self.driver, GuestCommands)
+        async with self.knife.around(f"driver note {ran.name}"):
+            await self.driver.note_ran(ref, ran)
+
+    async def forget_ran(self, ref: MachineRef, name: str) -> None:
+        """Write."""
+        assert isinstance(self.driver, GuestCommands)
+        async with self.knife.around(f"driver forget {name}"):
+            await self.driver.forget_ran(ref, name)
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Read."""

@@ -28,10 +28,16 @@ def cut(make: MakeDriver, knife: Knife, host: DeclaredHost) -> Driver:
 def cut_libvirt(knife: Knife) -> None:
     """Put everything under the knife that changes something at libvirt itself."""
     writes = {
-        libvirt.virConnect: ("defineXML", "storagePoolDefineXML", "networkDefineXML"),
+        libvirt.virConnect: (
+            "defineXML",
+            "storagePoolDefineXML",
+            "networkDefineXML",
+            "storagePoolCreateXML",
+        ),
         libvirt.virDomain: (
             *("create", "destroy", "undefineFlags", "setMetadata", "blockResize"),
             *("setVcpusFlags", "shutdownFlags", "snapshotCreateXML", "revertToSnapshot"),
+            *("attachDeviceFlags", "detachDeviceFlags"),
         ),
         libvirt.virStoragePool: ("create", "createXML", "setAutostart"),
         libvirt.virStorageVol: ("upload", "delete", "resize"),
@@ -63,6 +69,7 @@ def main() -> None:
         watch_namespaces=tuple(os.environ["WATCH_NAMESPACE"].split(",")),
         simulation_file=flags.simulation_file,
         images_directory=flags.images_directory,
+        image_allow=("127.0.0.0/8",),
         shutdown_grace=parse_duration(flags.shutdown_grace),
     )
     configure_logs("info", "text")

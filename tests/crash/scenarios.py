@@ -68,6 +68,8 @@ class Scenario:
     running_before: bool = True
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
+    with_device: bool = False
+    template: Object = field(default_factory=dict)
     snapshots_before: tuple[str, ...] = ()
 
     def begins(self, obj: Object | None) -> bool:
@@ -79,7 +81,15 @@ class Scenario:
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
+HOOK = {"exec": {"command": ["sleep", "1"], "timeoutSeconds": 20}}
+HOOKS = {"lifecycle": {"preStart": HOOK, "preStop": HOOK}}
 SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
+GPUS = {
+    "devices": [
+        {"address": f"0000:3b:00.{n}", "type": "gpu", "vendor": "nvidia", "model": f"model-{n}"}
+        for n in range(64)
+    ]
+}
 
 # Restored first, then one discarded and one taken.
 SNAPSHOTS = {
@@ -95,6 +105,8 @@ OF_SNAPSHOTS = Scenario(
 SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create slowly", running, exists_before=False, simulation=SLOWLY),
+    Scenario("create with device", running, exists_before=False, simulation=GPUS, with_device=True),
+    Scenario("delete with device", gone, patch=None, simulation=GPUS, with_device=True),
     Scenario("resize", running, patch=RESOURCES),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
@@ -102,12 +114,22 @@ SCENARIOS = (
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
     OF_SNAPSHOTS,
+    Scenario(
+        "start with a hook",
+        running,
+        running_before=False,
+        patch={"spec": {"running": True}},
+        template=HOOKS,
+    ),
+    Scenario("stop with a hook", stopped, patch={"spec": {"running": False}}, template=HOOKS),
+    Scenario("delete with a hook", gone, patch=None, template=HOOKS),
 )
 
 # With real guests, which take real time; the first is part of the everyday tests.
 REAL_SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create from a new image", running, exists_before=False),
+    Scenario("create from a new image to convert", running, exists_before=False),
     Scenario("grow", running, patch=LARGER),
     Scenario("restart", running, patch=MORE_MEMORY),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),

@@ -47,11 +47,22 @@ class Simulated:
         return host(name, simulation=scenario.simulation)
 
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
-        return virtual_machine(NAME, namespace, cpu=2, running=scenario.running_before, on=host)
+        # Each operator under the knife sees one machine only, so each machine asks for its own.
+        model = f"model-{namespace.rpartition('-')[2]}"
+        asked = {"devices": [{"type": "gpu", "model": model}]} if scenario.with_device else {}
+        return virtual_machine(
+            NAME,
+            namespace,
+            cpu=2,
+            running=scenario.running_before,
+            on=host,
+            **asked,
+            **scenario.template,
+        )
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         with World(self.directory / "simulation.db") as world:
-            machines = world.machines()
+            machines, devices = world.machines(), world.devices()
         assert sorted(str(machine.uid) for machine in machines) == sorted(
             obj["metadata"]["uid"] for obj in objects.values()
         )
@@ -59,6 +70,11 @@ class Simulated:
             assert world_snapshots(self.directory, obj["metadata"]["uid"]) == snapshots(obj)
         addresses = [address for machine in machines for address in machine.addresses]
         assert len(set(addresses)) == len(addresses)
+        assert sorted(devices.items()) == sorted(
+            ((obj["status"]["nodeName"], device["address"]), obj["metadata"]["uid"])
+            for obj in objects.values()
+            for device in obj["status"].get("devices") or ()
+        )
 
 
 @pytest.fixture(params=SCENARIOS, ids=lambda scenario: scenario.name)

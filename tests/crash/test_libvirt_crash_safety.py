@@ -1,5 +1,6 @@
 """The same with real domains and disks, and with every single change that libvirt is asked for."""
 
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from api import Api
 from crash.scenarios import REAL_SCENARIOS, Scenario, snapshots
 from crash.theatre import NAME, Theatre
-from e2e.libvirt.conftest import DEAF, ImageServer, image_server
+from e2e.libvirt.conftest import DEAF
+from image_server import ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon
 from machines import host, virtual_machine
 from novacron.localcluster.controlplane import ControlPlane
@@ -39,6 +41,8 @@ class Real:
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
         own = "new image" in scenario.name
         content = DEAF + namespace.encode() if own else DEAF
+        if "convert" in scenario.name:
+            content = self.foreign(content)
         source = self.images.add(f"{namespace if own else 'deaf'}.raw", content)
         return virtual_machine(
             NAME,
@@ -50,6 +54,13 @@ class Real:
             on=host,
             image={"source": source},
         )
+
+    def foreign(self, content: bytes) -> bytes:
+        """Return a disk in another hypervisor's format."""
+        disk, made = self.daemon.directory / "disk.raw", self.daemon.directory / "disk.vmdk"
+        disk.write_bytes(content.ljust(2 * len(DEAF), b"\0"))
+        subprocess.run(["qemu-img", "convert", "-O", "vmdk", disk, made], check=True)
+        return made.read_bytes()
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         connection = libvirt.open(self.daemon.uri)

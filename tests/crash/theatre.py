@@ -228,7 +228,7 @@ def comparable(obj: Object | None) -> Object | None:
     for entry in status["conditions"]:
         del entry["lastProbeTime"], entry["lastTransitionTime"]
         if entry["type"] == "Placed":
-            del entry["message"]  # it tells how full the host was
+            del entry["message"]  # it tells what else was on the host at that moment
     for entry in status.get("snapshots") or ():
         assert entry.pop("createdAt")
         assert entry.pop("size")
@@ -238,5 +238,6 @@ def comparable(obj: Object | None) -> Object | None:
     return {
         "finalizers": obj["metadata"].get("finalizers"),
         "addresses": len(addresses),
+        "devices": len(status.pop("devices", [])),
         "status": status,
     }

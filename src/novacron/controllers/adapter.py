@@ -88,6 +88,7 @@ class MachineController:
             round_ = await self.reconciler.reconcile(machine)
             if not round_.settled:
                 return await self._finish(obj, machine, round_)
+            self._tell(obj, round_)
             _log(round_)
         self._usage_written.pop(obj["metadata"]["uid"], None)
         left = [name for name in finalizers if name != self.kind.finalizer]
@@ -128,11 +129,14 @@ class MachineController:
         if not round_.brief:
             await self._write(obj, machine, report)
         # Told only after it was written down: a conflict would have the round done again.
-        for happening in round_.happened:
-            self.events.normal(obj, happening.reason, happening.message)
+        self._tell(obj, round_)
         _log(round_)
         soonest = (round_.look_again, due or None, round_.seen.due if round_.seen else None)
         return min((each for each in soonest if each is not None), default=None)
+
+    def _tell(self, obj: Object, round_: Round) -> None:
+        for happening in round_.happened:
+            self.events.normal(obj, happening.reason, happening.message)
 
     async def _write(self, obj: Object, machine: Machine, report: MachineReport) -> None:
         written = await self.writer.status(obj, self.kind.status(obj, machine, report))

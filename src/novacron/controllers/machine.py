@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from novacron.controllers.hooks import before_stop, may_stop_again, prepare
+from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
 from novacron.controllers.restoring import restore
 from novacron.controllers.round import BACK_OFF, PENDING, Round, Scope
@@ -40,8 +42,10 @@ async def create(scope: Scope) -> Outcome:
             scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
     if scope.seen is None or scope.seen.changing == "create":
+        how_far = f": {scope.seen.progress}" if scope.seen and scope.seen.progress else ""
         brief = scope.ordered is not None and scope.ordered <= A_MOMENT
-        return Wait("Creating", scope.next_look, f"being created on host {host}", brief=brief)
+        message = f"being created on host {host}{how_far}"
+        return Wait("Creating", scope.next_look, message, brief=brief)
     return Done("Created", f"exists on host {host}")
 
 
@@ -68,6 +72,8 @@ async def _restart(scope: Scope) -> Outcome:
         return Done("Configured", "some of it takes effect with a restart", after=NOTICE)
     if (left := announced + NOTICE - scope.now) > timedelta(0):
         return Done("Configured", "some of it takes effect with a restart", after=left)
+    if waiting := await before_stop(scope, "Configured", "Restarting"):
+        return waiting
     what = ", ".join(scope.seen.awaits_restart)
     if scope.since("Configured", "Restarting") is None:
         scope.tell("Restarting", f"restarted because {what} changed")
@@ -83,6 +89,8 @@ async def set_power(scope: Scope) -> Outcome:
     host, uid = scope.machine.host, scope.machine.uid
     scope.restarts.forget(uid)
     asked = scope.since("Powered", "Stopping") is not None
+    if waiting := await before_stop(scope, "Powered", "Stopping"):
+        return waiting
     running = scope.seen is not None and scope.seen.power is Power.ON
     if running and not await _stopped(scope, "Powered", "Stopping"):
         if not asked:
@@ -107,6 +115,7 @@ async def _start(scope: Scope) -> Outcome:
         await scope.follow(accepted)
     if scope.seen and (scope.seen.power is Power.OFF or scope.seen.changing):
         return Wait("Starting", scope.next_look, f"starting on host {host}")
+    await may_stop_again(scope)
     return Done("Started", f"started on host {host}")
 
 
@@ -131,6 +140,9 @@ async def remove(scope: Scope) -> Outcome:
     if (held := await protect(scope)) is not None:
         return held
     scope.restarts.forget(scope.machine.uid)
+    if waiting := await before_stop(scope, "Removed", "Removing"):
+        return waiting
+    scope.requests.forget(scope.machine.uid)
     if scope.seen is None or scope.seen.changing != "delete":
         scope.may_act()
         await scope.follow(await scope.driver.delete(scope.machine.ref))
@@ -164,6 +176,7 @@ LIFECYCLE = (
     Step("Restored", restore),
     Step("Configured", configure),
     Step("Powered", set_power),
+    Step("Prepared", prepare),
 )
 DELETION = (Step("Removed", remove),)
 
@@ -186,6 +199,7 @@ class MachineReconciler:
     now: Callable[[], datetime] = utc_now
     grace: timedelta = timedelta(seconds=60)
     restarts: Restarts = field(default_factory=Restarts)
+    requests: Requests = field(default_factory=Requests)
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
@@ -204,7 +218,9 @@ class MachineReconciler:
         except DriverError as error:
             return Round({first: Wait("HostTrouble", LATER, str(error))})
         now = self.now()
-        scope = Scope(machine, driver, seen, self.may_act, now, self.grace, self.restarts)
+        scope = Scope(
+            machine, driver, seen, self.may_act, now, self.grace, self.restarts, self.requests
+        )
         outcomes = await run_steps(steps, scope)
         tended = Tended() if machine.deleting else await tend(scope)
         return Round(

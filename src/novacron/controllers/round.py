@@ -4,17 +4,31 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
 from novacron.core.driver import Accepted, Driver
+from novacron.core.hooks import Ran
 from novacron.core.machine import Machine, Observed
 from novacron.core.snapshot import Restored, SnapshotReport
 from novacron.core.steps import Done, Outcome, Wait
 
-__all__ = ["BACK_OFF", "PENDING", "Happening", "Round", "Scope"]
+__all__ = [
+    "BACK_OFF",
+    "HOOK_FAILED",
+    "HOOK_RUNNING",
+    "PENDING",
+    "Happening",
+    "Round",
+    "Scope",
+]
 
 SOON = timedelta(milliseconds=500)
 BACK_OFF = "BackOff"
 PENDING = "PendingChanges"
+HOOK_RUNNING = "HookRunning"
+HOOK_FAILED = "HookFailed"
+# What Ready says of a machine whose guest was up.
+UP = frozenset({BACK_OFF, HOOK_RUNNING, HOOK_FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +54,7 @@ class Scope:
     now: datetime
     grace: timedelta
     restarts: Restarts
+    requests: Requests
     refused: bool = False
     ordered: timedelta | None = None
     happened: list[Happening] = field(default_factory=list)
@@ -65,11 +80,16 @@ class Scope:
         claim = self.machine.condition(condition)
         return claim.probed if claim is not None and claim.reason == reason else None
 
+    def ran(self, name: str) -> Ran | None:
+        """Return what was done under a name since the guest was started."""
+        done = self.seen.ran if self.seen else ()
+        return next((each for each in done if each.name == name), None)
+
     @property
     def died(self) -> bool:
         """Say whether the machine ran, is off now, and nobody here wanted that."""
         ready = self.machine.condition("Ready")
-        ran = ready is not None and (ready.status == "True" or ready.reason == BACK_OFF)
+        ran = ready is not None and (ready.status == "True" or ready.reason in UP)
         return ran and self.seen is not None and self.seen.ended is not None
 
 

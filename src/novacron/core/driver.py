@@ -37,6 +37,7 @@ class Capability(StrEnum):
     LIVE_MIGRATION = "LiveMigration"
     CONSOLE = "Console"
     SNAPSHOTS = "Snapshots"
+    GUEST_COMMANDS = "GuestCommands"
 
 
 @dataclass(frozen=True, slots=True)

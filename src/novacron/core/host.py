@@ -9,6 +9,7 @@ from novacron.core.conditions import Condition
 from novacron.core.cpu import Cpu
 from novacron.core.devices import HostDevice
 from novacron.core.machine import Resources
+from novacron.core.network import HostNetwork
 from novacron.core.offer import Offer
 from novacron.core.taint import Taint
 
@@ -67,6 +68,7 @@ class NumaCell:
 class HostFacts:
     """What a driver says of a host it reaches; what it cannot tell is empty.
 
+    ``networks`` are those that machines can be plugged into; None where any will do.
     ``guest_cpu_model`` and ``guest_cpu_features`` are the CPU that machines see there: one that
     runs can move to a host whose guests see at least the same.
     """
@@ -84,6 +86,7 @@ class HostFacts:
     storage: tuple[StorageFacts, ...] = ()
     devices: tuple[HostDevice, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    networks: tuple[HostNetwork, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

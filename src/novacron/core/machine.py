@@ -9,6 +9,8 @@ from enum import StrEnum
 from novacron.core.affinity import Affinity, Neighbour, Toleration
 from novacron.core.conditions import Condition
 from novacron.core.devices import HostDevice
+from novacron.core.hooks import NO_HOOKS, Hooks, Ran
+from novacron.core.image import PullPolicy
 from novacron.core.offer import Offer
 from novacron.core.snapshot import NO_WISHES, SnapshotWishes
 from novacron.core.wanted_device import WantedDevice
@@ -89,9 +91,10 @@ class MachineRef:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network interface as it was asked for; no address of a family means DHCP.
+    """A network interface as it was asked for; no IPv4 address means DHCP.
 
-    Addresses are written with their prefix length.
+    Without an IPv6 address it is what the network announces, or DHCP where that was asked for.
+    Addresses are written with their prefix length. ``type`` is what the network has to be.
     """
 
     network: str
@@ -102,6 +105,19 @@ class Nic:
     mac: str | None = None
     dns_servers: tuple[str, ...] = ()
     dns_search: tuple[str, ...] = ()
+    type: str | None = None
+    dhcp6: bool = False
+
+    @property
+    def static(self) -> tuple[str, ...]:
+        """The addresses that were written down for it, without their prefix lengths."""
+        return tuple(each.partition("/")[0] for each in (self.address, self.address6) if each)
+
+    @property
+    def plain(self) -> bool:
+        """Say whether a guest that was told nothing would set it up as it was asked for."""
+        told = (self.address, self.address6, self.gateway, self.gateway6)
+        return not any((*told, self.dns_servers, self.dns_search, self.dhcp6))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +130,15 @@ class MachinePlan:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
     devices: tuple[HostDevice, ...] = ()
 
     @property
     def recipe(self) -> str:
         """A short word that changes with whatever of the plan can be changed beside the size."""
-        return hashlib.sha256(repr(self.nics).encode()).hexdigest()[:16]
+        handed = tuple(device.address for device in self.devices)
+        parts = (self.nics, handed) if handed else self.nics
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +155,15 @@ class Observed:
     """What the hypervisor says of one machine now.
 
     ``changing`` names the operation under way, if any: then the rest may be about to change,
-    in ``due`` from now if the hypervisor can tell. ``abandoned`` is a creation that was begun and
-    that nobody is at work on: it goes on when it is ordered again.
+    in ``due`` from now if the hypervisor can tell; ``progress`` says how far it is.
+    ``abandoned`` is a creation that was begun and that nobody is at work on: it goes on when it is
+    ordered again.
 
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
     somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
-    those that bind it to its host.
+    those that bind it to its host. ``ran`` is what was done for the guest since it was started.
     """
 
     uid: str
@@ -161,7 +181,9 @@ class Observed:
     recipe: str | None = None
     drifted: str | None = None
     ended: str | None = None
+    progress: str | None = field(default=None, compare=False)
     snapshots: int = 0
+    ran: tuple[Ran, ...] = ()
 
     @property
     def configured(self) -> Resources:
@@ -215,6 +237,8 @@ class Machine:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
+    hooks: Hooks = NO_HOOKS
     live_migration_allowed: bool = True
     restart_allowed: bool = True
     unanswered: tuple[Unanswered, ...] = ()
@@ -257,5 +281,6 @@ class Machine:
             nics=self.nics,
             user_data=self.user_data,
             checksum=self.checksum,
+            pull=self.pull,
             devices=self.devices,
         )

@@ -11,7 +11,7 @@ from pathlib import Path
 import libvirt
 
 from conformance.under_test import Bench, DriverUnderTest
-from guest_images import built_in
+from guest_images import located
 from libvirt_daemon import shared_daemon
 from novacron.core.machine import Resources
 from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
@@ -56,7 +56,7 @@ async def bench(directory: Path) -> AsyncIterator[Bench]:
 
     def connect(uri: str) -> LibvirtDriver:
         host = LibvirtHost(HOST, uri, network="novacron")
-        opened.append(LibvirtDriver(host, built_in))
+        opened.append(LibvirtDriver(host, located))
         return opened[-1]
 
     connection = libvirt.open(shared_daemon().uri)

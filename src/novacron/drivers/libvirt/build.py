@@ -4,7 +4,7 @@ The definition comes first and goes last, so that whatever a machine has is foun
 disk is made last of all, so that a machine which has it is complete.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
@@ -26,10 +26,13 @@ from novacron.drivers.libvirt.domain import (
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.host import LibvirtHost
+from novacron.drivers.libvirt.interfaces import Plugged, mac_of
 from novacron.drivers.libvirt.look import Domain, find, needed_volumes
 from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX, Mark
 from novacron.drivers.libvirt.network import ensure_network
+from novacron.drivers.libvirt.plugging import plug_in, pull_out
 from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.ports import Port, port_of
 from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.snapshot_record import seeds
 from novacron.drivers.libvirt.stock import InStock
@@ -77,8 +80,7 @@ class Builder:
         """Write the machine down, if it is not yet."""
         if domain is not None and domain.configured.mark.shape:
             return
-        if self.host.network and plan.nics:
-            ensure_network(self.connection, self.host.network)
+        self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
         seed = seed_volume(plan.ref.uid, seed_of(plan))
         if domain is not None:
             self._write(plan, domain.configured.name, seed)
@@ -110,15 +112,16 @@ class Builder:
                 f"image {plan.image} needs a disk of {needs}Mi, not {size.disk_mib}Mi",
                 reason="DiskTooSmall",
             )
-        if self.pool.find(image.volume) is None:
-            raise Busy(f"image {plan.image} went away from host {self.host.name}")
         self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
+        if self.pool.find(image.volume) is None:
+            # Somebody made room at this very moment; nothing was written to the disk yet.
+            self.pool.remove(root_volume(uid))
+            raise Busy(f"image {plan.image} went away from host {self.host.name}")
 
     def start(self, domain: Domain) -> None:
         """Start a guest; its network may have been taken down since it was made."""
         if domain.power is Power.OFF:
-            if self.host.network and domain.configured.macs:
-                ensure_network(self.connection, self.host.network)
+            self._ensure_network(each.port for each in domain.configured.plugged)
             domain.handle.create()
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
@@ -130,7 +133,11 @@ class Builder:
                 reason="DiskCannotShrink",
             )
         self.require_room(plan)
+        wired = self._wired(plan)
+        self._ensure_network(each.port for each in wired)
         self._grow_disk(uid, size.disk_mib, domain)
+        # Before it is written down: what cannot be plugged in must not be in the way of a restart.
+        plug_in(domain, wired)
         seed = seed_of(plan)
         name = seed_volume(uid, seed)
         in_use = {name, *(each.seed for each in (domain.running,) if each)}
@@ -139,6 +146,7 @@ class Builder:
         self._write(plan, domain.configured.name, name)
         in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
+        pull_out(domain, wired)
         if domain.running is not None:
             self._change_running(plan, domain)
 
@@ -156,6 +164,17 @@ class Builder:
             )
             _unless_gone(lambda: domain.handle.undefineFlags(flags))
 
+    def _wired(self, plan: MachinePlan) -> tuple[Plugged, ...]:
+        """Return the interfaces of a machine, and where they are plugged in here."""
+        return tuple(
+            Plugged(mac_of(plan.ref.uid, nic), port_of(self.host, nic)) for nic in plan.nics
+        )
+
+    def _ensure_network(self, ports: Iterable[Port]) -> None:
+        """Have the host's own network, where one of the ports is in it."""
+        if self.host.network and Port("network", self.host.network) in ports:
+            ensure_network(self.connection, self.host.network)
+
     def _free_name(self, plan: MachinePlan) -> str:
         """Return the plain name unless another domain has it; nobody else's is ever touched."""
         name = plain_name(plan.ref)
@@ -171,7 +190,7 @@ class Builder:
         place = Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
-            network=self.host.network,
+            ports=tuple(each.port for each in self._wired(plan)),
             accelerator=self.machinery.accelerator,
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
         )

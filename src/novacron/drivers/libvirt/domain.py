@@ -11,8 +11,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
-from novacron.core.machine import MachinePlan, MachineRef, Nic, Resources
+from novacron.core.hooks import Ran
+from novacron.core.machine import MachinePlan, MachineRef, Resources
+from novacron.drivers.libvirt.hostdev import handed_over, hostdev
+from novacron.drivers.libvirt.interfaces import Plugged, interface, mac_of, plugged_in
 from novacron.drivers.libvirt.mark import Mark
+from novacron.drivers.libvirt.ports import Port
+from novacron.drivers.libvirt.record import Record
 
 __all__ = [
     "Accelerator",
@@ -20,7 +25,6 @@ __all__ = [
     "console_log",
     "definition",
     "domain_uuid",
-    "mac_of",
     "plain_name",
     "root_volume",
     "seed_volume",
@@ -86,21 +90,13 @@ def console_log(uid: str) -> str:
     return f"{volume_prefix(uid)}console.log"
 
 
-def mac_of(uid: str, index: int, nic: Nic) -> str:
-    """Return an interface's hardware address, the same for ever."""
-    if nic.mac:
-        return nic.mac.lower()
-    digest = hashlib.sha256(f"{uid}/{index}/{nic.network}".encode()).digest()
-    return "52:54:00:" + ":".join(f"{byte:02x}" for byte in digest[:3])
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What of a host a definition refers to."""
+    """What of a host a definition refers to; one port for each interface."""
 
     pool: str
     pool_path: str
-    network: str | None
+    ports: tuple[Port, ...]
     accelerator: Accelerator
     max_vcpus: int
 
@@ -142,10 +138,12 @@ def _devices(plan: MachinePlan, seed: str, place: Place) -> ET.Element:
     _disk(devices, "vda", "qcow2", place.pool, root_volume(uid))
     ET.SubElement(_disk(devices, "vdb", "raw", place.pool, seed), "readonly")
     ET.SubElement(devices, "controller", type="pci", index="0", model="pcie-root")
-    for port in range(1, DEVICE_PORTS + len(plan.nics) + SPARE_PORTS + 1):
-        ET.SubElement(devices, "controller", type="pci", index=str(port), model="pcie-root-port")
-    for index, nic in enumerate(plan.nics):
-        devices.append(_interface(mac_of(uid, index, nic), place.network))
+    for number in range(1, _ports_of(plan) + 1):
+        ET.SubElement(devices, "controller", type="pci", index=str(number), model="pcie-root-port")
+    for nic, port in zip(plan.nics, place.ports, strict=True):
+        devices.append(interface(mac_of(uid, nic), port))
+    for device in plan.devices:
+        devices.append(hostdev(device))
     serial = ET.SubElement(devices, "serial", type="pty")
     log = f"{place.pool_path}/{console_log(uid)}"
     ET.SubElement(serial, "log", file=log, append="on")
@@ -171,13 +169,8 @@ def _disk(devices: ET.Element, target: str, kind: str, pool: str, volume: str) -
     return disk
 
 
-def _interface(mac: str, network: str | None) -> ET.Element:
-    interface = ET.Element("interface", type="network" if network else "user")
-    ET.SubElement(interface, "mac", address=mac)
-    if network:
-        ET.SubElement(interface, "source", network=network)
-    ET.SubElement(interface, "model", type="virtio")
-    return interface
+def _ports_of(plan: MachinePlan) -> int:
+    return DEVICE_PORTS + len(plan.nics) + len(plan.devices) + SPARE_PORTS
 
 
 def _text(parent: ET.Element, tag: str, text: str, **attributes: str) -> None:
@@ -194,7 +187,9 @@ class Defined:
     memory_mib: int
     seed: str
     agent: bool
-    macs: tuple[str, ...]
+    plugged: tuple[Plugged, ...]
+    handed: frozenset[str]
+    record: Record
     text: str = field(repr=False, compare=False)
 
     @property
@@ -206,6 +201,11 @@ class Defined:
     def resources(self) -> Resources:
         """Return how much it has."""
         return Resources(self.vcpus, self.memory_mib, self.mark.disk_mib)
+
+    @property
+    def ran(self) -> tuple[Ran, ...]:
+        """Return what was done for the guest since it was started."""
+        return self.record.ended
 
     @classmethod
     @lru_cache(maxsize=1024)  # looked at again and again, and nearly always the same
@@ -226,7 +226,9 @@ class Defined:
             memory_mib=int(domain.findtext("memory") or 0) // MIB_IN_KIB,
             seed=(seed.get("volume") or "") if seed is not None else "",
             agent=channel is not None and channel.get("state") == "connected",
-            macs=tuple(mac.get("address") or "" for mac in domain.findall("devices/interface/mac")),
+            plugged=plugged_in(domain),
+            handed=handed_over(domain),
+            record=Record.found(domain),
             text=xml,
         )
 

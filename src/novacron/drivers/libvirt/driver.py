@@ -4,6 +4,7 @@ What it knows of machines is in libvirt: a process killed at any instruction lea
 by which the next one finds the work and goes on. In memory is only what is under way right now.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -11,33 +12,44 @@ from datetime import timedelta
 import libvirt
 
 from novacron.core.driver import Accepted, Capability
-from novacron.core.errors import Busy, Rejected
+from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.building import Building
+from novacron.drivers.libvirt.commands import LibvirtGuestCommands
 from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, Known, find, needed_volumes, observed, read
 from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
-from novacron.drivers.libvirt.stock import Stock
+from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
 from novacron.drivers.libvirt.work import no_credentials, present
-from novacron.images import Images
+from novacron.images import Locate
 
 __all__ = ["LibvirtDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.SNAPSHOTS})
+log = logging.getLogger(__name__)
+
+CAPABILITIES = frozenset(
+    {
+        Capability.INVENTORY,
+        Capability.CONSOLE,
+        Capability.SNAPSHOTS,
+        Capability.GUEST_COMMANDS,
+    }
+)
 SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
+IMAGES_AS_USUAL = Workshop()
 
 
-class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots):
-    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Console`` and ``Snapshots``.
+class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, and each optional protocol it inherits.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
     after the caller saw it, so the caller has to look again.
@@ -46,20 +58,24 @@ class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots):
     def __init__(
         self,
         host: LibvirtHost,
-        images: Images,
+        locate: Locate,
         credentials: Credentials = no_credentials,
+        workshop: Workshop = IMAGES_AS_USUAL,
     ) -> None:
         super().__init__(host, credentials)
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
         self._seen: dict[str, Observed] = {}
-        self._building = Building(Stock(images), self._work_long, self._changed_uid)
+        self._stock = Stock(workshop, host.image_cache_bytes)
+        self._building = Building(
+            self._stock, locate, self._work, self._work_long, self._changed_uid
+        )
         self._stopping = Stopping(self._ask_to_stop, self._changed_uid)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call, have consoles, and snapshots are taken of them."""
+        """What its parents do, and machines listed in one call."""
         return CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
@@ -164,9 +180,15 @@ class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots):
         """Tell of the host behind this connection."""
         host = self._host
         self._forget_premises()  # they may have changed
-        yield await self._work(
+        facts = await self._work(
             lambda builder: facts_of(builder.connection, host, builder.machinery)
         )
+        # Now, because whoever asks may want no more than the first answer.
+        try:
+            await self._work(lambda builder: self._stock.tidy(builder.pool))
+        except DriverError as error:
+            log.warning("images on host %s are not in order: %s", host.name, error)
+        yield facts
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""
@@ -176,8 +198,13 @@ class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots):
         await self._connection.close()
 
     def _known(self) -> Known:
-        restoring = self._errands.those(RESTORE)
-        return Known(self._building.uids, self._stopping.uids, self._usage, restoring)
+        return Known(
+            self._building.uids,
+            self._stopping.uids,
+            self._usage,
+            self._building.progress,
+            self._errands.those(RESTORE),
+        )
 
     def _require_idle(self, uid: str) -> None:
         self._require_still(uid)

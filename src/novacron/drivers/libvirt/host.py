@@ -1,11 +1,11 @@
 """One libvirt host as its owner declared it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from shlex import join
 from urllib.parse import urlsplit
 
-__all__ = ["Credentials", "LibvirtHost"]
+__all__ = ["Bridged", "Credentials", "LibvirtHost"]
 
 # What a Secret holds, by its keys; read whenever a connection is made.
 Credentials = Callable[[], Awaitable[Mapping[str, bytes]]]
@@ -14,11 +14,22 @@ DEFAULT_POOL_PATH = "/var/lib/libvirt/novacron"
 
 
 @dataclass(frozen=True, slots=True)
+class Bridged:
+    """What the name of a network means on a host: a bridge of the kernel's or of Open vSwitch."""
+
+    type: str
+    bridge: str = ""
+    vlan: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LibvirtHost:
     """How a host is reached and what of it is ours to use.
 
     ``network`` is a libvirt network by name; None is user-mode networking, which needs no rights
-    and lets nobody in.
+    and lets nobody in. ``networks`` are those that machines know by a name of their own.
+    ``image_cache_bytes`` is how much room images may take that no disk is on top of; None is as
+    much as there is.
     """
 
     name: str
@@ -26,6 +37,8 @@ class LibvirtHost:
     pool: str = "novacron"
     pool_path: str | None = None
     network: str | None = None
+    image_cache_bytes: int | None = None
+    networks: Mapping[str, Bridged] = field(default_factory=dict)
 
     @property
     def is_session(self) -> bool:

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 # A silent daemon is given up after interval times count, and a little.
 KEEPALIVE_SECONDS = 3
 KEEPALIVE_COUNT = 4
-KINDS_OF_NEWS = 2
+KINDS_OF_NEWS = 3
 GATHER_SECONDS = 0.01
 # Events that say no more than that a guest is there, paused or not.
 MERELY_ON = frozenset(
@@ -74,12 +74,13 @@ class Link:
         ) -> None:
             tell(domain.UUIDString(), Power.ON if (event, detail) in MERELY_ON else None)
 
-        def agent(_: object, domain: libvirt.virDomain, *__: object) -> None:
+        def changed(_: object, domain: libvirt.virDomain, *__: object) -> None:
             tell(domain.UUIDString(), None)
 
         for event, heard in (
             (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, turned),
-            (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, agent),
+            (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, changed),
+            (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, changed),
         ):
             number = self.connection.domainEventRegisterAny(None, event, heard, None)
             self._callbacks.append(number)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 
 import libvirt
 
@@ -14,6 +15,8 @@ from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 __all__ = ["Domain", "Known", "find", "needed_volumes", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
+PROGRESS_AGAIN = timedelta(seconds=2)
+MORE_ADDRESSES_AGAIN = timedelta(seconds=5)
 ENDED = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: "the guest shut itself down",
     libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: "somebody pulled its plug",
@@ -72,6 +75,7 @@ class Known:
     building: frozenset[str] = frozenset()
     stopping: frozenset[str] = frozenset()
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    progress: Mapping[str, str] = field(default_factory=dict)
     restoring: frozenset[str] = frozenset()
 
 
@@ -87,18 +91,18 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
     has = (running or configured).resources
     # Never made anew under a guest that runs, whatever became of its files.
     complete = complete or running is not None
-    addresses = addresses_of(domain.handle, running) if running else ()
+    addresses = addresses_of(domain.handle, running) if running else {}
     snapshots = int(domain.handle.snapshotNum())
-    awaited = running is not None and bool(running.macs) and not addresses
     return Observed(
         uid=uid,
         vm_id=domain_uuid(uid),
         power=domain.power,
         resources=has,
         changing=_changing(domain, known, complete=complete),
-        addresses=addresses,
+        addresses=tuple(dict.fromkeys(chain.from_iterable(addresses.values()))),
         usage=known.usage.get(uid) if running else None,
-        due=ADDRESS_AGAIN if awaited else None,
+        due=_due(uid, known, addresses),
+        progress=known.progress.get(uid),
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
         recipe=mark.recipe,
@@ -106,7 +110,17 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
         snapshots=snapshots,
+        ran=running.ran if running else (),
     )
+
+
+def _due(uid: str, known: Known, addresses: Mapping[str, tuple[str, ...]]) -> timedelta | None:
+    """Return when to look again, for addresses come to guests without anybody telling."""
+    if uid in known.progress:
+        return PROGRESS_AGAIN  # the end of it is told at once
+    if all(addresses.values()):
+        return None
+    return MORE_ADDRESSES_AGAIN if any(addresses.values()) else ADDRESS_AGAIN
 
 
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
@@ -125,6 +139,17 @@ def _awaits_restart(domain: Domain) -> tuple[str, ...]:
     differences = {
         "cpu": running.vcpus != configured.vcpus,
         "memory": running.memory_mib != configured.memory_mib,
-        "networks": running.mark.recipe != configured.mark.recipe,
+        "networks": _wired_otherwise(running, configured),
+        "devices": running.handed != configured.handed,
     }
     return tuple(name for name, differs in differences.items() if differs)
+
+
+def _wired_otherwise(running: Defined, configured: Defined) -> bool:
+    """Say whether a guest has other interfaces than it should, or was told other things of them."""
+    if set(running.plugged) != set(configured.plugged):
+        return True
+    return any(
+        running.mark.word_for(each.mac) != configured.mark.word_for(each.mac)
+        for each in configured.plugged
+    )

@@ -135,8 +135,18 @@ class Pool:
         volume = self._create(_volume(name, length, "raw"))
         if not length and not chunks:
             return
+        try:
+            self._write(volume or self.pool.storageVolLookupByName(name), chunks)
+        except BaseException:
+            self.remove(name)
+            raise
+
+    def touch(self, name: str) -> None:
+        """Write over the first byte of a volume, so that its time is now."""
+        self._write(self.pool.storageVolLookupByName(name), [b"\n"])
+
+    def _write(self, volume: libvirt.virStorageVol, chunks: Iterable[bytes]) -> None:
         stream = self.connection.newStream()
-        volume = volume or self.pool.storageVolLookupByName(name)
         try:
             volume.upload(stream, 0, 0)
             for chunk in chunks:
@@ -144,7 +154,6 @@ class Pool:
             stream.finish()
         except BaseException:
             _abort(stream)
-            self.remove(name)
             raise
 
     def length(self, name: str) -> int:

@@ -8,14 +8,17 @@ in memory, so a process killed at any instruction has either done a thing or not
 import random as chance
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from novacron.core.driver import Accepted, Capability
-from novacron.core.errors import Rejected
+from novacron.core.errors import Busy, Rejected
+from novacron.core.guest_commands import AGENT_SILENT
+from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
-from novacron.drivers.simulation import convert
+from novacron.drivers.simulation import commands, convert
 from novacron.drivers.simulation.errors import core_errors
 from novacron.drivers.simulation.faults import Operation, strike
 from novacron.drivers.simulation.host import SimulatedHost
@@ -26,7 +29,14 @@ from novacron.drivers.simulation.turn import Turn, microseconds
 
 __all__ = ["SimulationDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.RESIZE_RUNNING, Capability.SNAPSHOTS})
+CAPABILITIES = frozenset(
+    {
+        Capability.INVENTORY,
+        Capability.RESIZE_RUNNING,
+        Capability.SNAPSHOTS,
+        Capability.GUEST_COMMANDS,
+    }
+)
 
 
 def utc_now() -> datetime:
@@ -35,7 +45,7 @@ def utc_now() -> datetime:
 
 
 class SimulationDriver(SimulatedSnapshots):
-    """One host of the simulation; satisfies ``Driver``, ``Inventory`` and ``Snapshots``.
+    """One host of the simulation; also satisfies ``Inventory``, ``Snapshots``, ``GuestCommands``.
 
     An order that the machine is already carrying out is accepted again; one that contradicts
     the operation under way is ``Busy`` until that ends. ``resize`` and ``set_power`` of a
@@ -60,7 +70,7 @@ class SimulationDriver(SimulatedSnapshots):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call, running ones change size, and all have snapshots."""
+        """Whatever can be told about machines that do not exist."""
         return CAPABILITIES
 
     async def observe(self, ref: MachineRef) -> Observed | None:
@@ -71,7 +81,11 @@ class SimulationDriver(SimulatedSnapshots):
             now_us = microseconds(self._clock())
             store.settle(now_us)
             row = store.machine(host_id, ref.uid)
-            return None if row is None else convert.observed(row, self._host.usage, now_us)
+            if row is None:
+                return None
+            seen = convert.observed(row, self._host.usage, now_us)
+            ran = commands.ran_on(store, row.number, now_us)
+            return replace(seen, ran=ran) if ran else seen
 
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine, powered off. The same UID twice makes one machine."""
@@ -131,6 +145,27 @@ class SimulationDriver(SimulatedSnapshots):
             delay = self._host.delays.delete
             turn.store.remove(row.number, Operation.DELETE, turn.end(delay))
             return Accepted(delay)
+
+    async def run_once(self, ref: MachineRef, name: str, program: GuestProgram) -> Ran | None:
+        """Have a program run in a guest, once for each start; None while it runs."""
+        try:
+            self._admit(Operation.COMMAND, ref)
+        except Busy as error:
+            raise Busy(str(error), error.after, reason=AGENT_SILENT) from error
+        with self._turn() as turn:
+            return commands.run_once(turn, turn.present(ref), name, program)
+
+    async def note_ran(self, ref: MachineRef, ran: Ran) -> None:
+        """Remember until the guest stops that something was done for it."""
+        self._require_own(ref.host)
+        with self._turn() as turn:
+            commands.note_ran(turn, turn.present(ref), ran)
+
+    async def forget_ran(self, ref: MachineRef, name: str) -> None:
+        """Forget what was done under a name."""
+        self._require_own(ref.host)
+        with self._turn() as turn:
+            commands.forget_ran(turn, turn.present(ref), name)
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine on the host that carries an owner's UID."""

@@ -1,4 +1,4 @@
-"""The simulation file's tables: hosts, their machines, and the addresses nobody has.
+"""The simulation file's tables: hosts, their machines, what guests ran, addresses nobody has.
 
 The file keeps its own books: triggers count what machines hold of their host and give
 addresses back, so no writer, not even a person with a SQLite shell, can get them wrong.
@@ -7,7 +7,7 @@ addresses back, so no writer, not even a person with a SQLite shell, can get the
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "SNAPSHOTS"]
 
 # The number that SCHEMA leaves in the file; raise both together.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # A machine is what it is (vcpus, power, …) and, while an operation is under way, also what it
 # will be when that ends (next_…). Until then it holds the greater of both, so that neither a
@@ -86,7 +86,27 @@ CREATE TRIGGER IF NOT EXISTS machine_gone AFTER DELETE ON machines BEGIN
     SELECT old.host_id, value FROM json_each(old.slots);
 END;
 
-PRAGMA user_version = 1;
+CREATE TABLE IF NOT EXISTS runs (
+  machine INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  code INTEGER NOT NULL,
+  note TEXT NOT NULL,
+  ends_us INTEGER NOT NULL,
+  PRIMARY KEY (machine, name)
+) WITHOUT ROWID;
+
+CREATE TRIGGER IF NOT EXISTS machine_stopped AFTER UPDATE OF power ON machines
+WHEN new.power = 'Off' AND old.power != 'Off'
+BEGIN
+  DELETE FROM runs WHERE machine = new.number;
+END;
+
+CREATE TRIGGER IF NOT EXISTS machine_gone_with_runs AFTER DELETE ON machines BEGIN
+  DELETE FROM runs WHERE machine = old.number;
+END;
+
+PRAGMA user_version = 2;
 """
 
 # Made beside the rest, so that files from before there were snapshots can still be used.

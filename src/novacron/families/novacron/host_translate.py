@@ -16,6 +16,7 @@ from novacron.core.host import (
     StorageFacts,
     Taint,
 )
+from novacron.core.network import HostNetwork, network_offers
 from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib, mib
 from novacron.families.novacron.affinity_translate import devices_of, written_devices
@@ -104,6 +105,10 @@ def _offers(status: Object) -> Iterator[Offer]:
     """Return what the host has that others may not; "*" for what nobody asked it about."""
     for name in status.get("capabilities", ("*",)):
         yield Offer(OfferKind.CAPABILITY, name)
+    reached = status.get("networks")
+    networks = [HostNetwork(each["name"], tuple(each.get("types") or ())) for each in reached or ()]
+    for name in {"*"} if reached is None else network_offers(networks):
+        yield Offer(OfferKind.NETWORK, name)
 
 
 def _node_marks(node: Object) -> NodeMarks:
@@ -145,7 +150,12 @@ def _written_facts(facts: HostFacts) -> Object:
         ]
         or None,
         "devices": written_devices(facts.devices) or None,
+        "networks": _written_networks(facts) or None,
     }
+
+
+def _written_networks(facts: HostFacts) -> list[Object]:
+    return [{"name": each.name, "types": list(each.types)} for each in facts.networks or ()]
 
 
 def _written_cpu(facts: HostFacts) -> Object:

@@ -23,6 +23,7 @@ from novacron.families.novacron.host_facts_types import (
     HostNuma,
     HostStorage,
 )
+from novacron.families.novacron.network_types import HostNetwork, LibvirtNetwork
 from novacron.families.novacron.shared_types import Amounts, Condition, Labels
 
 __all__ = [
@@ -113,6 +114,7 @@ class SimulatedFault(Model):
         "start",
         "stop",
         "delete",
+        "command",
         "observe",
         "hosts",
         "snapshot",
@@ -186,6 +188,12 @@ class Libvirt(Model):
     network: Annotated[str, Field(min_length=1, max_length=50)] | None = None
     """The libvirt network that machines are plugged into, made with DHCP if it does not exist, or
     user for user-mode networking. Without it, novacron, and user for qemu:///session."""
+    image_cache: PositiveQuantity = "50Gi"
+    """How much room images may take; beyond that those go that no disk is on top of, the least
+    recently used first."""
+    networks: Annotated[dict[str, LibvirtNetwork], Field(max_length=64)] = {}
+    """What else machines can be plugged into, by the names that their networks have. Without an
+    entry of its own, default is the network above."""
 
 
 class SecretName(Model):
@@ -299,6 +307,8 @@ class HostStatus(Model):
     """Where it keeps disks."""
     devices: Annotated[list[HostDevice], ListMap("address")] = []
     """Hardware it can hand to machines."""
+    networks: Annotated[list[HostNetwork], ListMap("name")] = []
+    """Networks that machines can be plugged into; none where any will do."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None

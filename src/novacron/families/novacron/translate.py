@@ -13,6 +13,7 @@ from typing import Any
 
 from novacron.core.affinity import Neighbour
 from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.image import PullPolicy
 from novacron.core.machine import (
     Holding,
     Machine,
@@ -23,6 +24,7 @@ from novacron.core.machine import (
     Unanswered,
     Usage,
 )
+from novacron.core.needs import needs_of
 from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
@@ -34,6 +36,7 @@ from novacron.families.novacron.affinity_translate import (
     wanted_devices_of,
     written_devices,
 )
+from novacron.families.novacron.hook_translate import hooks_of
 from novacron.families.novacron.snapshot_translate import wishes_of, written_snapshots
 from novacron.families.novacron.wording import (
     amounts,
@@ -52,7 +55,6 @@ PLACEMENT = "novacron.io/placement"
 # Fields that ask for action which no controller takes yet, by their place in the template.
 NOT_YET = {
     "volumes": "the machine runs without these disks",
-    "lifecycle": "the machine starts and stops without these hooks",
 }
 # For machines stored before the schema had it as a default.
 DEFAULT_DISK = "10Gi"
@@ -156,6 +158,8 @@ class VirtualMachineKind:
 def _machine(obj: Object) -> Machine:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     template = spec["template"]["spec"]
+    nics = tuple(_nic(network) for network in template.get("networks") or ())
+    hooks = hooks_of(template.get("lifecycle"))
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
     record = _placement(obj)
     return Machine(
@@ -173,9 +177,12 @@ def _machine(obj: Object) -> Machine:
         affinity=affinity_of(template, metadata["namespace"], labels),
         tolerations=tolerations_of(template),
         wanted_devices=wanted_devices_of(template),
-        nics=tuple(_nic(network) for network in template.get("networks") or ()),
+        nics=nics,
+        needs=needs_of(nics, hooks),
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
+        pull=PullPolicy(template["image"].get("pullPolicy", PullPolicy.IF_NOT_PRESENT)),
+        hooks=hooks,
         restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         unanswered=tuple(_unanswered(spec)),
@@ -245,6 +252,8 @@ def _nic(network: Object) -> Nic:
         network.get("mac"),
         tuple(dns.get("servers") or ()),
         tuple(dns.get("search") or ()),
+        network.get("type"),
+        ipv6.get("method") == "dhcp",
     )
 
 
