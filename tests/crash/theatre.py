@@ -216,6 +216,16 @@ def _ends(process: "subprocess.Popen[bytes]") -> bool:
     return True
 
 
+def check_kept(volumes: set[str], objects: dict[str, Object], begun: dict[str, Scenario]) -> None:
+    """See that of machines that are gone exactly those volumes are left which were to stay."""
+    gone = {name: scenario for name, scenario in begun.items() if name not in objects}
+    expected = {
+        f"{name}.{NAME}.{volume}" for name, scenario in gone.items() for volume in scenario.kept
+    }
+    assert {volume.rpartition("-")[0] for volume in volumes} == expected
+    assert len(volumes) == len(expected)
+
+
 def comparable(obj: Object | None) -> Object | None:
     """Return an object without what differs from machine to machine and from time to time."""
     if obj is None:
@@ -234,6 +244,8 @@ def comparable(obj: Object | None) -> Object | None:
         assert entry.pop("size")
     if restored := status.get("restore"):
         assert restored.pop("completedAt")
+    for entry in status.get("volumes") or ():
+        entry["id"] = entry["id"][:-8]  # the rest is the machine's own
     status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
     return {
         "finalizers": obj["metadata"].get("finalizers"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from shlex import join
 from urllib.parse import urlsplit
 
-__all__ = ["Bridged", "Credentials", "LibvirtHost"]
+__all__ = ["Bridged", "ClassPool", "Credentials", "LibvirtHost"]
 
 # What a Secret holds, by its keys; read whenever a connection is made.
 Credentials = Callable[[], Awaitable[Mapping[str, bytes]]]
@@ -20,6 +20,14 @@ class Bridged:
     type: str
     bridge: str = ""
     vlan: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPool:
+    """The pool that a storage class is, and whether other hosts see the same one."""
+
+    pool: str
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,7 @@ class LibvirtHost:
     network: str | None = None
     image_cache_bytes: int | None = None
     networks: Mapping[str, Bridged] = field(default_factory=dict)
+    storage_classes: Mapping[str, ClassPool] = field(default_factory=dict)
 
     @property
     def is_session(self) -> bool:
