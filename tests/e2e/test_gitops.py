@@ -134,7 +134,7 @@ def test_a_machine_that_waits_is_progressing_and_says_for_what(stage: Stage) -> 
     stage.until_running("grown")
     more = {"spec": {"template": {"spec": {"resources": {"cpu": 8}}}}}
     stage.api.patch_machine(stage.namespace, "grown", more)
-    waiting = stage.until("grown", lambda obj: bool(condition(obj, "Placed")))
+    waiting = stage.until("grown", lambda obj: condition(obj, "Placed").get("status") == "False")
     assert ready("True")(waiting)
     assert health(waiting)[0] == "Progressing"
     assert "stays as it is" in health(waiting)[1]

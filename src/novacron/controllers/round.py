@@ -9,6 +9,7 @@ from novacron.controllers.restarts import Restarts
 from novacron.core.driver import Accepted, Driver
 from novacron.core.hooks import Ran
 from novacron.core.machine import Machine, Observed
+from novacron.core.snapshot import Restored, SnapshotReport
 from novacron.core.steps import Done, Outcome, Wait
 
 __all__ = [
@@ -57,6 +58,7 @@ class Scope:
     refused: bool = False
     ordered: timedelta | None = None
     happened: list[Happening] = field(default_factory=list)
+    restored: Restored | None = None
 
     async def follow(self, accepted: Accepted) -> None:
         """See what became of an order; one that takes time is looked at when it is due."""
@@ -99,17 +101,23 @@ class Round:
     seen: Observed | None = None
     refused: bool = False
     happened: tuple[Happening, ...] = ()
+    snapshots: SnapshotReport | None = None
+    snapshots_again: timedelta | None = None
 
     @property
     def look_again(self) -> timedelta | None:
         """When the next round is due without any change."""
-        due = [outcome.after for outcome in self.outcomes.values() if outcome.after is not None]
-        return min(due, default=None)
+        due = [outcome.after for outcome in self.outcomes.values()]
+        return min(
+            (each for each in (*due, self.snapshots_again) if each is not None), default=None
+        )
 
     @property
     def brief(self) -> bool:
-        """Say whether it is not worth writing down."""
-        return any(isinstance(each, Wait) and each.brief for each in self.outcomes.values())
+        """Say whether it is not worth writing down; what became of snapshots always is."""
+        return self.snapshots is None and any(
+            isinstance(each, Wait) and each.brief for each in self.outcomes.values()
+        )
 
     @property
     def settled(self) -> bool:

@@ -24,6 +24,8 @@ def summarise(
     claims["LiveMigratable"] = _live_migratable(machine, round_)
     claims["Supported"] = _supported(machine)
     claims["Reconciled"] = None
+    if round_.snapshots is not None or not machine.snapshots.any:
+        claims["Snapshotted"] = round_.snapshots.claim if round_.snapshots else None
     claims["RestartRequired"] = _restart_required(machine, round_)
     if round_.refused:
         full = round_.outcomes["Created"]
@@ -38,6 +40,7 @@ def summarise(
         seen=round_.seen,
         conditions=merge_conditions(machine.conditions, claims, now),
         write_usage=write_usage,
+        snapshots=round_.snapshots,
     )
 
 
@@ -72,6 +75,9 @@ def _live_migratable(machine: Machine, round_: Round) -> Condition:
     if not round_.seen.live_migratable:
         message = "the host's driver cannot migrate machines live"
         return Condition(name, "False", "DriverCannotMigrate", message)
+    if round_.seen.snapshots:
+        message = f"its {round_.seen.snapshots} snapshots are on its host and cannot be moved along"
+        return Condition(name, "False", "HasSnapshots", message)
     return Condition(name, "True", "MigrationCapable", "VM can be live migrated")
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from novacron.core.conditions import Condition
 from novacron.core.machine import Machine, Observed, Power, Resources
+from novacron.core.snapshot import SnapshotReport
 from novacron.core.steps import Blocked, Done, Outcome
 
 __all__ = ["MachineReport", "Phase", "phase_of", "placed_of", "ready_of"]
@@ -31,6 +32,7 @@ class MachineReport:
     seen: Observed | None
     conditions: tuple[Condition, ...]
     write_usage: bool = False
+    snapshots: SnapshotReport | None = None
 
 
 def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcome]) -> Phase | None:

@@ -32,7 +32,7 @@ HANG_UP_SECONDS = 60.0
 CALL_SECONDS = 60.0
 AT_ONCE = 4
 # Apart from the rest: slow images must not make a host look as if it did not answer.
-LONG_AT_ONCE = 2
+LONG_AT_ONCE = 4
 
 
 class Connection:

@@ -4,13 +4,15 @@ What it knows of machines is in libvirt: a process killed at any instruction lea
 by which the next one finds the work and goes on. In memory is only what is under way right now.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import libvirt
 
 from novacron.core.driver import Accepted, Capability
-from novacron.core.errors import Busy, Rejected
+from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
@@ -20,23 +22,44 @@ from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
-from novacron.drivers.libvirt.look import Domain, Known, find, needed_volumes, observed, read
-from novacron.drivers.libvirt.stock import Stock
+from novacron.drivers.libvirt.look import (
+    Domain,
+    Known,
+    by_volume,
+    find,
+    needed_volumes,
+    observed,
+    read,
+)
+from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
+from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
+from novacron.drivers.libvirt.volumes import LibvirtVolumes, kept
 from novacron.drivers.libvirt.work import no_credentials, present
-from novacron.images import Images
+from novacron.images import Locate
 
 __all__ = ["LibvirtDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.GUEST_COMMANDS})
+log = logging.getLogger(__name__)
+
+CAPABILITIES = frozenset(
+    {
+        Capability.INVENTORY,
+        Capability.CONSOLE,
+        Capability.SNAPSHOTS,
+        Capability.GUEST_COMMANDS,
+        Capability.VOLUMES,
+    }
+)
 SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
+IMAGES_AS_USUAL = Workshop()
 
 
-class LibvirtDriver(LibvirtConsoles, LibvirtGuestCommands):
-    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Console`` and ``GuestCommands``.
+class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands, LibvirtVolumes):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, and each optional protocol it inherits.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
     after the caller saw it, so the caller has to look again.
@@ -45,20 +68,24 @@ class LibvirtDriver(LibvirtConsoles, LibvirtGuestCommands):
     def __init__(
         self,
         host: LibvirtHost,
-        images: Images,
+        locate: Locate,
         credentials: Credentials = no_credentials,
+        workshop: Workshop = IMAGES_AS_USUAL,
     ) -> None:
         super().__init__(host, credentials)
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
         self._seen: dict[str, Observed] = {}
-        self._building = Building(Stock(images), self._work_long, self._changed_uid)
+        self._stock = Stock(workshop, host.image_cache_bytes)
+        self._building = Building(
+            self._stock, locate, self._work, self._work_long, self._changed_uid
+        )
         self._stopping = Stopping(self._ask_to_stop, self._changed_uid)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call, have consoles and run programs for us."""
+        """What its parents do, and machines listed in one call."""
         return CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
@@ -73,7 +100,10 @@ class LibvirtDriver(LibvirtConsoles, LibvirtGuestCommands):
             domain = find(builder.connection, ref.uid)
             if domain is None:
                 return None
-            return observed(domain, known, complete=fresh or builder.is_complete(domain))
+            volumes = domain.configured.mark.volumes
+            files = frozenset(each.key for each in volumes if builder.storage.there(each))
+            complete = fresh or builder.is_complete(domain)
+            return observed(domain, known, complete=complete, files=files)
 
         seen = await self._work(look)
         if seen is not None:
@@ -91,14 +121,19 @@ class LibvirtDriver(LibvirtConsoles, LibvirtGuestCommands):
             domains = [read(each) for each in builder.connection.listAllDomains()]
             ours = [each for each in domains if each is not None]
             usage = {
-                each.uid: measured[uuid]
+                each.uid: by_volume(measured[uuid], each)
                 for each in ours
                 if (uuid := domain_uuid(each.uid)) in measured
             }
             names = builder.pool.names()
-            fresh = Known(known.building, known.stopping, usage)
+            files = builder.storage.files(
+                {volume.pool for each in ours for volume in each.configured.mark.volumes}
+            )
+            fresh = replace(known, usage=usage)
             return [
-                observed(each, fresh, complete=needed_volumes(each.configured) <= names)
+                observed(
+                    each, fresh, complete=needed_volumes(each.configured) <= names, files=files
+                )
                 for each in ours
             ], usage
 
@@ -153,28 +188,50 @@ class LibvirtDriver(LibvirtConsoles, LibvirtGuestCommands):
         self._stopping.forget(ref.uid)
         if self._building.stop(ref.uid):
             raise Busy(f"{ref.name} is still being made; what there is of it goes then", SOON)
+        self._errands.require_idle(ref.uid)
         await self._work(lambda builder: builder.remove(ref.uid, find(builder.connection, ref.uid)))
         self._building.forget(ref.uid)
+        self._errands.forget(ref.uid)
         return Accepted()
 
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the host behind this connection."""
         host = self._host
         self._forget_premises()  # they may have changed
-        yield await self._work(
-            lambda builder: facts_of(builder.connection, host, builder.machinery)
-        )
+
+        def tell(builder: Builder) -> HostFacts:
+            facts = facts_of(builder.connection, host, builder.machinery)
+            return replace(facts, kept_volumes=tuple(kept(builder)))
+
+        facts = await self._work(tell)
+        # Now, because whoever asks may want no more than the first answer.
+        try:
+            await self._work(lambda builder: self._stock.tidy(builder.pool))
+        except DriverError as error:
+            log.warning("images on host %s are not in order: %s", host.name, error)
+        yield facts
 
     async def close(self) -> None:
         """Let go of the connection; what is under way is found and finished by the next one."""
         self._stopping.close()
         self._building.close()
+        await self._errands.close()
         await self._connection.close()
 
     def _known(self) -> Known:
-        return Known(self._building.uids, self._stopping.uids, self._usage)
+        return Known(
+            self._building.uids,
+            self._stopping.uids,
+            self._usage,
+            self._building.progress,
+            self._errands.those(RESTORE),
+        )
 
     def _require_idle(self, uid: str) -> None:
+        self._require_still(uid)
+        self._errands.require_idle(uid)
+
+    def _require_still(self, uid: str) -> None:
         self._require_built(uid)
         if uid in self._stopping.uids:
             raise Busy("it is being stopped")

@@ -1,20 +1,23 @@
 """What a look at libvirt finds of our machines, in the core's words. Blocks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain
 
 import libvirt
 
 from novacron.core.machine import Observed, Power, Usage
+from novacron.core.volume import Attachment, SeenVolume
+from novacron.drivers.libvirt import fitted
 from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 
-__all__ = ["Domain", "Known", "find", "needed_volumes", "observed", "read"]
+__all__ = ["Domain", "Known", "by_volume", "find", "needed_volumes", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
+PROGRESS_AGAIN = timedelta(seconds=2)
 MORE_ADDRESSES_AGAIN = timedelta(seconds=5)
 ENDED = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: "the guest shut itself down",
@@ -74,6 +77,8 @@ class Known:
     building: frozenset[str] = frozenset()
     stopping: frozenset[str] = frozenset()
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    progress: Mapping[str, str] = field(default_factory=dict)
+    restoring: frozenset[str] = frozenset()
 
 
 def needed_volumes(defined: Defined) -> frozenset[str]:
@@ -81,14 +86,21 @@ def needed_volumes(defined: Defined) -> frozenset[str]:
     return frozenset({root_volume(defined.mark.uid), defined.seed})
 
 
-def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
-    """Return what there is to say of a domain, which may have all its volumes or not."""
+def observed(
+    domain: Domain, known: Known, *, complete: bool, files: frozenset[str] = frozenset()
+) -> Observed:
+    """Return what there is to say of a domain, which may have its first disk and seed or not.
+
+    ``files`` are those of its volumes that are there, by pool and name.
+    """
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
     has = (running or configured).resources
+    volumes = volumes_of(domain, files)
     # Never made anew under a guest that runs, whatever became of its files.
     complete = complete or running is not None
     addresses = addresses_of(domain.handle, running) if running else {}
+    snapshots = int(domain.handle.snapshotNum())
     return Observed(
         uid=uid,
         vm_id=domain_uuid(uid),
@@ -97,19 +109,24 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
         changing=_changing(domain, known, complete=complete),
         addresses=tuple(dict.fromkeys(chain.from_iterable(addresses.values()))),
         usage=known.usage.get(uid) if running else None,
-        due=_next_look_for(addresses),
+        due=_due(uid, known, addresses),
+        progress=known.progress.get(uid),
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
         recipe=mark.recipe,
-        awaits_restart=_awaits_restart(domain),
+        awaits_restart=_awaits_restart(domain, volumes),
+        volumes=volumes,
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
+        snapshots=snapshots,
         ran=running.ran if running else (),
     )
 
 
-def _next_look_for(addresses: Mapping[str, tuple[str, ...]]) -> timedelta | None:
-    """Return when to look again for addresses that guests come by without telling anybody."""
+def _due(uid: str, known: Known, addresses: Mapping[str, tuple[str, ...]]) -> timedelta | None:
+    """Return when to look again, for addresses come to guests without anybody telling."""
+    if uid in known.progress:
+        return PROGRESS_AGAIN  # the end of it is told at once
     if all(addresses.values()):
         return None
     return MORE_ADDRESSES_AGAIN if any(addresses.values()) else ADDRESS_AGAIN
@@ -118,11 +135,30 @@ def _next_look_for(addresses: Mapping[str, tuple[str, ...]]) -> timedelta | None
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
     if not complete or domain.uid in known.building:
         return "create"
+    if domain.uid in known.restoring:
+        return "restore"
     leaving = domain.state == libvirt.VIR_DOMAIN_SHUTDOWN or domain.uid in known.stopping
     return "stop" if domain.running is not None and leaving else None
 
 
-def _awaits_restart(domain: Domain) -> tuple[str, ...]:
+def volumes_of(domain: Domain, files: frozenset[str]) -> tuple[SeenVolume, ...]:
+    """Return how the machine's volumes are, those included that were taken off it and kept."""
+    live = domain.running.disks if domain.running else None
+    return tuple(
+        fitted.seen(each, files, live)
+        for each in domain.configured.mark.volumes
+        if not each.detached or each.key in files
+    )
+
+
+def by_volume(usage: Usage, domain: Domain) -> Usage:
+    """Return what a guest uses with its volumes called by their names, not by their targets."""
+    names = {each.target: each.name for each in domain.configured.mark.volumes}
+    taken = tuple((names[at], mib) for at, mib in usage.volumes_mib if at in names)
+    return replace(usage, volumes_mib=taken)
+
+
+def _awaits_restart(domain: Domain, volumes: tuple[SeenVolume, ...]) -> tuple[str, ...]:
     running, configured = domain.running, domain.configured
     if running is None:
         return ()
@@ -131,6 +167,7 @@ def _awaits_restart(domain: Domain) -> tuple[str, ...]:
         "memory": running.memory_mib != configured.memory_mib,
         "networks": _wired_otherwise(running, configured),
         "devices": running.handed != configured.handed,
+        "volumes": any(each.attachment is Attachment.AWAITS_RESTART for each in volumes),
     }
     return tuple(name for name, differs in differences.items() if differs)
 

@@ -6,6 +6,7 @@ Nothing here assumes a path of this machine: the daemon may be far away.
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from xml.etree import ElementTree as ET
 
@@ -16,10 +17,11 @@ from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool", "storage_of"]
+__all__ = ["Pool", "class_pool", "open_pool", "read_volume", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
+POOL_AGAIN = timedelta(seconds=30)
 
 
 def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
@@ -43,6 +45,29 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             reason="PoolUnusable",
         )
     return Pool(connection, host.pool, path, int(pool.info()[1]) // MIB)
+
+
+def class_pool(connection: libvirt.virConnect, name: str) -> "Pool":
+    """Return the pool of a storage class, started if need be; it is its owner's to make."""
+    try:
+        pool = connection.storagePoolLookupByName(name)
+    except libvirt.libvirtError as error:
+        if code_of(error) not in NOT_THERE:
+            raise
+        raise Rejected(
+            f"there is no storage pool {name}, which spec.libvirt.storageClasses of the Host "
+            "names: make it with virsh pool-define",
+            reason="PoolMissing",
+            again=POOL_AGAIN,
+        ) from error
+    if not pool.isActive():
+        try:
+            pool.create()
+        except libvirt.libvirtError as error:
+            message = f"storage pool {name} cannot be started: {error}"
+            raise Rejected(message, reason="PoolUnusable", again=POOL_AGAIN) from error
+    path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
+    return Pool(connection, name, path or "", int(pool.info()[1]) // MIB)
 
 
 def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:
@@ -119,6 +144,10 @@ class Pool:
         _, capacity, _, available = self.pool.info()
         return capacity // MIB, available // MIB
 
+    def make(self, name: str, size_mib: int, kind: str) -> None:
+        """Make an empty volume; one of this name that exists is left as it is."""
+        self._create(_volume(name, size_mib * MIB, kind))
+
     def overlay(self, name: str, size_mib: int, base: str, kind: str) -> None:
         """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
         volume = _volume(name, size_mib * MIB, "qcow2")
@@ -135,8 +164,18 @@ class Pool:
         volume = self._create(_volume(name, length, "raw"))
         if not length and not chunks:
             return
+        try:
+            self._write(volume or self.pool.storageVolLookupByName(name), chunks)
+        except BaseException:
+            self.remove(name)
+            raise
+
+    def touch(self, name: str) -> None:
+        """Write over the first byte of a volume, so that its time is now."""
+        self._write(self.pool.storageVolLookupByName(name), [b"\n"])
+
+    def _write(self, volume: libvirt.virStorageVol, chunks: Iterable[bytes]) -> None:
         stream = self.connection.newStream()
-        volume = volume or self.pool.storageVolLookupByName(name)
         try:
             volume.upload(stream, 0, 0)
             for chunk in chunks:
@@ -144,7 +183,6 @@ class Pool:
             stream.finish()
         except BaseException:
             _abort(stream)
-            self.remove(name)
             raise
 
     def length(self, name: str) -> int:
@@ -157,17 +195,7 @@ class Pool:
         volume = self.find(name)
         if volume is None:
             return b""
-        stream = self.connection.newStream()
-        volume.download(stream, start, 0)
-        parts: list[bytes] = []
-        try:
-            while part := stream.recv(CHUNK):
-                parts.append(part)
-            stream.finish()
-        except BaseException:
-            _abort(stream)
-            raise
-        return b"".join(parts)
+        return read_volume(volume, start)
 
     def grow(self, name: str, size_mib: int) -> None:
         """Make a volume larger; one that is large enough stays."""
@@ -204,6 +232,21 @@ class Pool:
             return None
 
 
+def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) -> bytes:
+    """Return bytes of a volume from there on; all of them when no length is given."""
+    stream = volume.connect().newStream()
+    parts: list[bytes] = []
+    try:
+        volume.download(stream, start, length)
+        while part := stream.recv(CHUNK):
+            parts.append(part)
+        stream.finish()
+    except BaseException:
+        _abort(stream)
+        raise
+    return b"".join(parts)
+
+
 def _volume(name: str, capacity: int, kind: str) -> ET.Element:
     volume = ET.Element("volume")
     ET.SubElement(volume, "name").text = name
@@ -212,6 +255,9 @@ def _volume(name: str, capacity: int, kind: str) -> ET.Element:
         ET.SubElement(volume, "allocation").text = "0"
     target = ET.SubElement(volume, "target")
     ET.SubElement(target, "format", type=kind)
+    if kind == "qcow2":
+        # libvirt's usual form is one that cannot grow once it has snapshots.
+        ET.SubElement(target, "compat").text = "1.1"
     permissions = ET.SubElement(target, "permissions")
     ET.SubElement(permissions, "mode").text = "0600"
     return volume

@@ -36,6 +36,9 @@ class Operation(StrEnum):
     COMMAND = "command"
     MACHINES = "machines"
     HOSTS = "hosts"
+    SNAPSHOT = "snapshot"
+    RESTORE = "restore"
+    DISCARD = "discard"
 
 
 @dataclass(frozen=True, slots=True)

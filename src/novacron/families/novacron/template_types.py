@@ -11,6 +11,7 @@ from pydantic import Field
 from novacron.crd import Atomic, IntOrString, ListMap, Model, PositiveQuantity, Rule
 from novacron.families.novacron.placement_types import Affinity, Toleration
 from novacron.families.novacron.shared_types import Labels, Name, Text
+from novacron.families.novacron.volume_types import Volume
 
 __all__ = [
     "AddressConfig",
@@ -29,7 +30,6 @@ __all__ = [
     "Network",
     "TemplateMetadata",
     "TemplateSpec",
-    "Volume",
 ]
 
 MAX_CPUS = 1024
@@ -39,7 +39,7 @@ MAX_VOLUMES = 64
 
 _SOURCE = (
     "^((marketplace|builtin)://[^/ ][^ ]*|https?://[^/ ]+(/[^ ]*)?|s3://[^/ ]+/[^ ]+"
-    "|pvc://[^/ ]+/[^/ ]+|file:///[^ ]+)$"
+    "|pvc://[^/ ]+/[^/ ]+(/[^ ]+)?|file:///[^ ]+)$"
 )
 _MAC = "^[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){5}$"
 
@@ -72,8 +72,8 @@ class Image(Model):
         Rule(
             f"self.matches('{_SOURCE}')",
             "image.source is required and must be marketplace://name, builtin://name, "
-            "http://host/path, https://host/path, s3://bucket/path, pvc://namespace/name "
-            "or file:///path",
+            "http://host/path, https://host/path, s3://bucket/path, "
+            "pvc://namespace/name, pvc://namespace/name/file or file:///path",
         ),
     ]
     """Where the image comes from: marketplace://, builtin://, http(s)://, s3://, pvc://, file://."""
@@ -89,6 +89,9 @@ class Image(Model):
         | None
     ) = None
     """What the image's bytes must amount to, such as sha256:…"""
+    pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
+    """Always asks the source for every new machine if the image changed; IfNotPresent takes what
+    the host has from there; Never takes only that. Without it, IfNotPresent."""
 
 
 def _family(number: int, example: str) -> tuple[Rule, Rule]:
@@ -196,21 +199,6 @@ class Network(Model):
     """The IPv6 address; without it, whatever the network announces."""
     dns: Dns | None = None
     """Name servers; without them, those the network announces."""
-
-
-class Volume(Model):
-    """One disk beside the first."""
-
-    name: Name
-    """The volume's name within the machine."""
-    size: PositiveQuantity
-    """How large it is; it may grow and never shrink."""
-    storage_class: Annotated[str, Field(max_length=253)] | None = None
-    """What kind of storage; without it, the host's own."""
-    access_mode: (
-        Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"] | None
-    ) = None
-    """Who may use it at the same time; without it, ReadWriteOnce."""
 
 
 class Device(Model):

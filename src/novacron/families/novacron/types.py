@@ -19,7 +19,16 @@ from novacron.crd import (
     kind,
 )
 from novacron.families.novacron.shared_types import Amount, Amounts, Condition
+from novacron.families.novacron.snapshot_types import (
+    RestoreRequest,
+    RestoreStatus,
+    ScheduleStatus,
+    SnapshotPolicy,
+    SnapshotRequest,
+    SnapshotStatus,
+)
 from novacron.families.novacron.template_types import MachineTemplate
+from novacron.families.novacron.volume_types import VolumeStatus, volumes_stay_what_they_are
 
 __all__ = [
     "DeviceStatus",
@@ -27,8 +36,6 @@ __all__ = [
     "MigrationStatus",
     "ResourceUsage",
     "RollingUpdate",
-    "SnapshotPolicy",
-    "SnapshotStatus",
     "UpdateStrategy",
     "UsageStatus",
     "VirtualMachine",
@@ -37,11 +44,6 @@ __all__ = [
 ]
 
 _BITS_PER_SECOND = "^([1-9][0-9]*([.][0-9]+)?|0[.][0-9]*[1-9][0-9]*)[kKMGT]?bps$"
-_CRON_FIELD = "[0-9A-Za-z*/,?#-]+"
-_CRON = (
-    "^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)"
-    f"|{_CRON_FIELD}( +{_CRON_FIELD}){{4}})$"
-)
 
 
 class MigrationPolicy(Model):
@@ -67,34 +69,6 @@ class MigrationPolicy(Model):
         | None
     ) = None
     """How fast it may be moved; without it, as fast as can be."""
-
-
-class SnapshotPolicy(Model):
-    """When snapshots are taken and how many are kept."""
-
-    schedule: Annotated[
-        str,
-        Field(max_length=128),
-        Rule(
-            f"self.matches('{_CRON}')",
-            "must be a cron schedule of five fields such as '0 2 * * *', or @daily and the like",
-        ),
-    ]
-    """When, as a cron schedule."""
-    time_zone: (
-        Annotated[
-            str,
-            Field(max_length=64),
-            Rule(
-                "self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",
-                "must be the name of a time zone such as Europe/Vienna or UTC",
-            ),
-        ]
-        | None
-    ) = None
-    """The time zone of the schedule; without it, UTC."""
-    retention: Annotated[int, Field(ge=1, le=1000)] = 7
-    """How many are kept; the oldest go first."""
 
 
 class RollingUpdate(Model):
@@ -123,12 +97,9 @@ class UpdateStrategy(Model):
     )
 
     type: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
-    """RollingUpdate goes step by step, Recreate at once."""
+    """RollingUpdate gives notice and asks maxUnavailable, Recreate restarts at once."""
     rolling_update: RollingUpdate | None = None
     """How fast RollingUpdate goes."""
-
-
-_VOLUMES = "template.spec.volumes"
 
 
 class VirtualMachineSpec(Model):
@@ -146,13 +117,7 @@ class VirtualMachineSpec(Model):
             "disk can grow but never shrink",
             field_path=".template.spec.resources.disk",
         ),
-        Rule(
-            f"!has(self.{_VOLUMES}) || !has(oldSelf.{_VOLUMES}) || self.{_VOLUMES}.all(new,"
-            f" oldSelf.{_VOLUMES}.all(old, new.name != old.name || !quantity(string(new.size))"
-            ".isLessThan(quantity(string(old.size)))))",
-            "volumes can grow but never shrink",
-            field_path=f".{_VOLUMES}",
-        ),
+        *volumes_stay_what_they_are("template.spec.volumes"),
     )
 
     template: MachineTemplate
@@ -163,6 +128,10 @@ class VirtualMachineSpec(Model):
     """How it may be moved to another host."""
     snapshot_policy: SnapshotPolicy | None = None
     """When snapshots are taken; without it, never by themselves."""
+    snapshots: Annotated[list[SnapshotRequest], ListMap("name"), Field(max_length=64)] = []
+    """Snapshots to take on demand, and to remove."""
+    restore: RestoreRequest | None = None
+    """The snapshot that the machine goes back to."""
     update_strategy: UpdateStrategy = UpdateStrategy()
     """How a change that needs a restart is made."""
 
@@ -196,17 +165,6 @@ class MigrationStatus(Model):
     """When the move began."""
     progress: Annotated[int, Field(ge=0, le=100)] | None = None
     """How much is done, in percent."""
-
-
-class SnapshotStatus(Model):
-    """A snapshot there is."""
-
-    name: Annotated[str, Field(min_length=1, max_length=253)]
-    """Its name."""
-    created_at: datetime | None = None
-    """When it was taken."""
-    size: Amount | None = None
-    """How much room it takes."""
 
 
 class DeviceStatus(Model):
@@ -249,6 +207,12 @@ class VirtualMachineStatus(Model):
     """The move that is under way, or the last one."""
     snapshots: Annotated[list[SnapshotStatus], ListMap("name")] = []
     """Its snapshots."""
+    restore: RestoreStatus | None = None
+    """What became of the last restore."""
+    snapshot_schedule: ScheduleStatus | None = None
+    """How far the schedule of snapshots was followed."""
+    volumes: Annotated[list[VolumeStatus], ListMap("id")] = []
+    """Its disks beside the first, and those taken off it and kept."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
     """The metadata.generation that all this was found out for."""
 
