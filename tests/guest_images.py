@@ -6,7 +6,7 @@ from pathlib import Path
 from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan
 from novacron.guests.builtin import builtin
-from novacron.images import FileBytes, Located
+from novacron.images import FileBytes, Located, Reach, WebBytes
 from novacron.workplace.home import Home
 from novacron.workplace.progress import Silent
 
@@ -18,7 +18,10 @@ def built_in(name: str) -> Path | None:
 
 
 async def located(plan: MachinePlan) -> Located:
-    """Find built-in images, as the operator does."""
+    """Find built-in images and those that a test serves, as the operator does."""
+    if plan.image.startswith("http:"):
+        place = WebBytes(plan.image, Reach(allow=("127.0.0.0/8",)))
+        return Located(plan.image, place, plan.checksum)
     name = plan.image.removeprefix("builtin://")
     path = built_in(name)
     if path is None:

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder, Snapshots
+from novacron.core.volume import KeptVolume, VolumeKeeping
 from novacron.runtime.client import Client, Request
 
 __all__ = ["CutClient", "CutDriver", "Knife", "Point"]
@@ -166,6 +167,22 @@ class CutDriver:
         assert isinstance(self.driver, GuestCommands)
         async with self.knife.around(f"driver forget {name}"):
             await self.driver.forget_ran(ref, name)
+
+    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
+        """Read."""
+        assert isinstance(self.driver, VolumeKeeping)
+        return await self.driver.kept_volumes(host)
+
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+        """Write."""
+        assert isinstance(self.driver, VolumeKeeping)
+        async with self.knife.around("driver reclaim"):
+            await self.driver.reclaim(ref, volumes)
+
+    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
+        """Write."""
+        assert isinstance(self.driver, VolumeKeeping)
+        await self.driver.delete_volume(host, namespace, volume)
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Read."""

@@ -31,6 +31,16 @@ def stopped(obj: Object | None) -> bool:
     return obj is not None and condition(obj, "Ready").get("reason") == "Stopped"
 
 
+def stopped_as_asked(obj: Object | None) -> bool:
+    """The machine is stopped, and set up as its spec says now."""
+    return (
+        obj is not None
+        and stopped(obj)
+        and obj["status"]["observedGeneration"] == obj["metadata"]["generation"]
+        and _as_asked(obj)
+    )
+
+
 def gone(obj: Object | None) -> bool:
     """Nothing of it is left."""
     return obj is None
@@ -52,15 +62,32 @@ def went_back(obj: Object | None) -> bool:
 def _as_asked(obj: Object) -> bool:
     asked = obj["spec"]["template"]["spec"]["resources"]
     has = obj["status"].get("resources") or {}
-    return bool(has) and all(
-        parse_quantity(has[name]["available"]) == parse_quantity(str(asked[name]))
-        for name in ("cpu", "memory", "disk")
+    volumes = obj["spec"]["template"]["spec"].get("volumes") or []
+    return (
+        bool(has)
+        and all(
+            parse_quantity(has[name]["available"]) == parse_quantity(str(asked[name]))
+            for name in ("cpu", "memory", "disk")
+        )
+        and _attached(obj) == {each["name"]: parse_quantity(each["size"]) for each in volumes}
     )
+
+
+def _attached(obj: Object) -> Object:
+    return {
+        each["name"]: parse_quantity(each["size"])
+        for each in obj["status"].get("volumes") or []
+        if each["state"] == "Attached"
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One thing a user does; ``patch`` of None is a deletion."""
+    """One thing a user does; ``patch`` of None is a deletion.
+
+    ``volumes`` are those the machine has in the beginning, ``kept`` names those that are to be
+    there when it is gone.
+    """
 
     name: str
     settled: Callable[[Object | None], bool]
@@ -70,6 +97,8 @@ class Scenario:
     simulation: Object = field(default_factory=dict)
     with_device: bool = False
     template: Object = field(default_factory=dict)
+    volumes: tuple[Object, ...] = ()
+    kept: tuple[str, ...] = ()
     snapshots_before: tuple[str, ...] = ()
 
     def begins(self, obj: Object | None) -> bool:
@@ -78,6 +107,10 @@ class Scenario:
         return ready and snapshots(obj) == set(self.snapshots_before)
 
 
+DATA = {"name": "data", "size": "64Mi", "reclaimPolicy": "Retain"}
+SCRATCH = {"name": "scratch", "size": "32Mi", "reclaimPolicy": "Delete"}
+MORE_VOLUMES = {"spec": {"template": {"spec": {"volumes": [{**DATA, "size": "96Mi"}, SCRATCH]}}}}
+FEWER_VOLUMES = {"spec": {"template": {"spec": {"volumes": [DATA]}}}}
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
@@ -122,6 +155,8 @@ SCENARIOS = (
     ),
     Scenario("stop with a hook", stopped, patch={"spec": {"running": False}}, template=HOOKS),
     Scenario("delete with a hook", gone, patch=None, template=HOOKS),
+    Scenario("change volumes", running, patch=MORE_VOLUMES, volumes=(DATA,), kept=("data",)),
+    Scenario("delete with volumes", gone, patch=None, volumes=(DATA, SCRATCH), kept=("data",)),
 )
 
 # With real guests, which take real time; the first is part of the everyday tests.
@@ -135,4 +170,21 @@ REAL_SCENARIOS = (
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
     Scenario("delete", gone, patch=None),
     OF_SNAPSHOTS,
+    Scenario(
+        "create with volumes",
+        running,
+        exists_before=False,
+        volumes=(DATA, SCRATCH),
+        kept=("data",),
+    ),
+    Scenario("change volumes", running, patch=MORE_VOLUMES, volumes=(DATA,), kept=("data",)),
+    Scenario(
+        "take a volume off",
+        stopped_as_asked,
+        running_before=False,
+        patch=FEWER_VOLUMES,
+        volumes=(DATA, SCRATCH),
+        kept=("data", "scratch"),
+    ),
+    Scenario("delete with volumes", gone, patch=None, volumes=(DATA, SCRATCH), kept=("data",)),
 )

@@ -9,7 +9,7 @@ simulated hosts must have exactly the machines that objects ask for.
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from api import Api
 from crash.scenarios import SCENARIOS, Scenario, snapshots
-from crash.theatre import NAME, Theatre
+from crash.theatre import NAME, Theatre, check_kept
 from machines import host, virtual_machine
 from novacron.drivers.simulation import World
 from novacron.localcluster.controlplane import ControlPlane
@@ -42,6 +42,7 @@ class Simulated:
     directory: Path
     flags: tuple[str, ...] = ()
     beneath: str = ""
+    begun: dict[str, Scenario] = field(default_factory=dict)
 
     def host(self, name: str, scenario: Scenario) -> Object:
         return host(name, simulation=scenario.simulation)
@@ -50,6 +51,7 @@ class Simulated:
         # Each operator under the knife sees one machine only, so each machine asks for its own.
         model = f"model-{namespace.rpartition('-')[2]}"
         asked = {"devices": [{"type": "gpu", "model": model}]} if scenario.with_device else {}
+        self.begun[namespace] = scenario
         return virtual_machine(
             NAME,
             namespace,
@@ -57,12 +59,15 @@ class Simulated:
             running=scenario.running_before,
             on=host,
             **asked,
+            volumes=list(scenario.volumes),
             **scenario.template,
         )
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         with World(self.directory / "simulation.db") as world:
             machines, devices = world.machines(), world.devices()
+            kept = {f"{each.namespace}.{each.id}" for each in world.kept_volumes()}
+        check_kept(kept, objects, self.begun)
         assert sorted(str(machine.uid) for machine in machines) == sorted(
             obj["metadata"]["uid"] for obj in objects.values()
         )

@@ -2,7 +2,7 @@
 
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from api import Api
 from crash.scenarios import REAL_SCENARIOS, Scenario, snapshots
-from crash.theatre import NAME, Theatre
+from crash.theatre import NAME, Theatre, check_kept
 from e2e.libvirt.conftest import DEAF
 from image_server import ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon
@@ -31,6 +31,7 @@ class Real:
     images: ImageServer
     flags: tuple[str, ...] = ("--shutdown-grace=2s",)
     beneath: str = "libvirt"
+    begun: dict[str, Scenario] = field(default_factory=dict)
 
     def host(self, name: str, _: Scenario) -> Object:
         body = host(name, endpoint=self.daemon.uri, overcommit=OVERCOMMIT)
@@ -39,6 +40,7 @@ class Real:
         return body
 
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
+        self.begun[namespace] = scenario
         own = "new image" in scenario.name
         content = DEAF + namespace.encode() if own else DEAF
         if "convert" in scenario.name:
@@ -53,6 +55,7 @@ class Real:
             running=scenario.running_before,
             on=host,
             image={"source": source},
+            volumes=list(scenario.volumes),
         )
 
     def foreign(self, content: bytes) -> bytes:
@@ -72,9 +75,17 @@ class Real:
         pool = connection.storagePoolLookupByName("novacron")
         pool.refresh()
         names = [name for name in pool.listVolumes() if not name.startswith("image-")]
+        data = {name for name in names if name.startswith("volume-")}
         # A first disk, a seed and a console log for each, and nothing else.
-        assert len(names) == 3 * len(uids), names
-        assert {name[:36] for name in names} == uids
+        assert len(names) - len(data) == 3 * len(uids), names
+        assert {name[:36] for name in names} - {name[:36] for name in data} == uids
+        having = {
+            f"volume-{obj['metadata']['namespace']}.{each['id']}.qcow2"
+            for obj in objects.values()
+            for each in obj["status"].get("volumes") or ()
+        }
+        assert having <= data
+        check_kept({name.removeprefix("volume-") for name in data - having}, objects, self.begun)
         connection.close()
 
 

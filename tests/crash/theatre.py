@@ -12,7 +12,7 @@ from crash.knife import Point
 from crash.scenarios import Scenario
 from machines import condition
 from novacron.localcluster.controlplane import ControlPlane
-from operators import RunningOperator, eventually
+from operators import PATIENCE_SECONDS, RunningOperator, eventually
 
 Object = dict[str, Any]
 
@@ -155,7 +155,11 @@ class Theatre:
                 waiting.difference_update([name for name in waiting if settled(objects.get(name))])
                 return not waiting
 
-            eventually(all_settled, lambda: f"{waiting} settle; the operator said:\n{operator.log}")
+            eventually(
+                all_settled,
+                lambda: f"{waiting} settle; the operator said:\n{operator.log}",
+                PATIENCE_SECONDS + 2 * len(namespaces),
+            )
         finally:
             assert operator.stop() == 0, operator.log
 
@@ -212,6 +216,16 @@ def _ends(process: "subprocess.Popen[bytes]") -> bool:
     return True
 
 
+def check_kept(volumes: set[str], objects: dict[str, Object], begun: dict[str, Scenario]) -> None:
+    """See that of machines that are gone exactly those volumes are left which were to stay."""
+    gone = {name: scenario for name, scenario in begun.items() if name not in objects}
+    expected = {
+        f"{name}.{NAME}.{volume}" for name, scenario in gone.items() for volume in scenario.kept
+    }
+    assert {volume.rpartition("-")[0] for volume in volumes} == expected
+    assert len(volumes) == len(expected)
+
+
 def comparable(obj: Object | None) -> Object | None:
     """Return an object without what differs from machine to machine and from time to time."""
     if obj is None:
@@ -230,6 +244,8 @@ def comparable(obj: Object | None) -> Object | None:
         assert entry.pop("size")
     if restored := status.get("restore"):
         assert restored.pop("completedAt")
+    for entry in status.get("volumes") or ():
+        entry["id"] = entry["id"][:-8]  # the rest is the machine's own
     status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
     return {
         "finalizers": obj["metadata"].get("finalizers"),

@@ -22,7 +22,7 @@ __all__ = ["main", "manager"]
 def main() -> None:
     """Run ``novacron``."""
     operator = (sys.executable, "-m", "novacron.app.entry", "operator", "run")
-    wiring = Wiring(_crds, _rbac, operator, _guest, _explain)
+    wiring = Wiring(_crds, _rbac, operator, _guest, _explain, _delete_volume)
     run(wiring, {"operator": "novacron.app.command:operator"})
 
 
@@ -67,6 +67,14 @@ def _explain(
     from novacron.app.explain import explained  # noqa: PLC0415 - heavy
 
     return explained(machine, hosts, machines, namespaces)
+
+
+async def _delete_volume(
+    client: "Client", host: str, namespace: str, volume: str, secrets: str
+) -> None:
+    from novacron.app.volumes import delete_volume  # noqa: PLC0415 - heavy
+
+    await delete_volume(client, host, namespace, volume, secrets)
 
 
 if __name__ == "__main__":

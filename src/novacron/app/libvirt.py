@@ -29,6 +29,7 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
         # Loaded when the first such host is declared: it needs libvirt's own library.
         from novacron.drivers.libvirt import (  # noqa: PLC0415
             Bridged,
+            ClassPool,
             LibvirtDriver,
             LibvirtHost,
             Workshop,
@@ -47,6 +48,11 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
             name: Bridged(entry["type"], entry.get("bridge") or "", entry.get("vlan"))
             for name, entry in (host.settings.get("networks") or {}).items()
         },
+        storage_classes={
+            each["name"]: ClassPool(each["pool"], shared=each.get("shared", False))
+            for each in host.settings.get("storageClasses") or ()
+        },
+        disk_overcommit=host.overcommit.disk,
     )
     network = host.settings.get("network") or (USER_MODE if declared.is_session else OWN_NETWORK)
     return LibvirtDriver(

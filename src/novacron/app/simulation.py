@@ -8,6 +8,7 @@ from novacron.core.devices import HostDevice
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Resources
 from novacron.core.quantity import mib, parse_duration
+from novacron.core.volume import StorageClass
 from novacron.drivers.simulation import (
     Delays,
     Fault,
@@ -32,6 +33,9 @@ def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDrive
         delays=Delays(**{name: parse_duration(text) for name, text in delays.items()}),
         faults=tuple(_fault(fault) for fault in settings.get("faults") or ()),
         usage=UsageFractions(**(settings.get("usage") or {})),
+        storage_classes=tuple(
+            StorageClass(**each) for each in settings.get("storageClasses") or ()
+        ),
         devices=tuple(_device(device) for device in settings.get("devices") or ()),
     )
     file = Path(host.endpoint.removeprefix("file://")) if host.endpoint else default_file

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "vnc": "novacron.cli.vnc:vnc",
     "host": "novacron.cli.host:host",
     "image": "novacron.cli.image:image",
+    "volume": "novacron.cli.volume:volume",
     "explain": "novacron.cli.explain:explain",
     "crd": "novacron.cli.crd:crd",
 }

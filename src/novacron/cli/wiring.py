@@ -1,6 +1,6 @@
 """What the command line is told by ``app``, the one place that knows everything."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from novacron.runtime.client import Client
     from novacron.scheduler import Decision
 
-__all__ = ["Definitions", "Explain", "Guest", "Guests", "Manifests", "Wiring", "wiring_of"]
+__all__ = [
+    "Definitions",
+    "Explain",
+    "Guest",
+    "Guests",
+    "HostVolumes",
+    "Manifests",
+    "Wiring",
+    "wiring_of",
+]
 
 Manifests = Callable[[Collection[str]], list[dict[str, Any]]]
 # The second argument is the least memory a machine may have.
@@ -45,6 +54,10 @@ class Guest(Protocol):
 Guests = Callable[["Client", dict[str, Any], str], AbstractAsyncContextManager[Guest | None]]
 
 
+# Deletes a volume: the host, the namespace, the volume's id, and the namespace of Secrets.
+HostVolumes = Callable[["Client", str, str, str, str], Awaitable[None]]
+
+
 class Explain(Protocol):
     """Decides once more where a machine would go, among hosts and machines that were read."""
 
@@ -67,6 +80,7 @@ class Wiring:
     operator: tuple[str, ...]
     guest: Guests
     explain: Explain
+    volumes: HostVolumes
 
 
 def wiring_of(context: click.Context) -> Wiring:

@@ -13,10 +13,12 @@ from novacron.controllers.restarts import Restarts
 from novacron.controllers.restoring import restore
 from novacron.controllers.round import BACK_OFF, PENDING, Round, Scope
 from novacron.controllers.snapshots import Tended, protect, tend
+from novacron.controllers.volumes import leaving_volumes, reclaim, volumes_in_words
 from novacron.core.driver import Drivers
 from novacron.core.errors import DriverError, OutOfCapacity, Unreachable
 from novacron.core.machine import Machine, MachinePlan, Observed, Power
 from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
+from novacron.core.volume import are_as_planned
 
 __all__ = ["DELETION", "LIFECYCLE", "MachineReconciler"]
 
@@ -24,6 +26,7 @@ LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
 # So long before a restart that nobody asked for a condition says that it will come.
 NOTICE = timedelta(seconds=5)
+AT_ONCE = timedelta(0)
 A_MOMENT = timedelta(seconds=1)
 
 
@@ -51,12 +54,18 @@ async def create(scope: Scope) -> Outcome:
 
 async def configure(scope: Scope) -> Outcome:
     """Give the machine the resources that are reserved for it, and all else that was asked for."""
-    plan, before = scope.machine.plan(), scope.seen
-    if before and not before.changing and not _as_planned(before, plan):
+    plan, before = scope.machine.plan(scope.seen), scope.seen
+    if before and not before.changing and _is_to_change(scope, before, plan):
         scope.may_act()
         accepted = await scope.driver.resize(plan)
-        scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
+        if not _as_planned(before, plan):
+            scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
         await scope.follow(accepted)
+    elif before and not before.changing and (leaving := leaving_volumes(before)):
+        # A guest that was busy when it was asked to let go does so when it is asked again.
+        scope.may_act()
+        await scope.follow(await scope.driver.resize(plan))
+        return Done("Configured", f"the guest is to let go of {leaving}", after=LATER)
     if scope.seen and not _as_planned(scope.seen, plan):
         return Wait("Resizing", scope.next_look, f"being resized to {_amount(scope.machine)}")
     if scope.seen and scope.seen.awaits_restart and scope.machine.power is Power.ON:
@@ -68,9 +77,10 @@ async def _restart(scope: Scope) -> Outcome:
     """Have what needs a restart take effect, if that is allowed and was announced."""
     assert scope.seen is not None
     announced = scope.since("RestartRequired", PENDING)
+    notice = AT_ONCE if scope.machine.restart_at_once else NOTICE
     if not scope.machine.restart_allowed or announced is None:
-        return Done("Configured", "some of it takes effect with a restart", after=NOTICE)
-    if (left := announced + NOTICE - scope.now) > timedelta(0):
+        return Done("Configured", "some of it takes effect with a restart", after=notice)
+    if (left := announced + notice - scope.now) > AT_ONCE:
         return Done("Configured", "some of it takes effect with a restart", after=left)
     if waiting := await before_stop(scope, "Configured", "Restarting"):
         return waiting
@@ -151,9 +161,21 @@ async def remove(scope: Scope) -> Outcome:
     return Done("Removed", "nothing of it is left")
 
 
+def _is_to_change(scope: Scope, seen: Observed, plan: MachinePlan) -> bool:
+    """Say whether the driver has something to do.
+
+    Also before a restart is announced: whoever set the machine up may have died before it came to
+    what a running guest takes at once.
+    """
+    pending = bool(seen.awaits_restart) and scope.since("RestartRequired", PENDING) is None
+    return not _as_planned(seen, plan) or (pending and scope.machine.power is Power.ON)
+
+
 def _as_planned(seen: Observed, plan: MachinePlan) -> bool:
     same_recipe = seen.recipe is None or seen.recipe == plan.recipe
-    return seen.configured == plan.resources and same_recipe and seen.drifted is None
+    same_volumes = plan.volumes is None or are_as_planned(seen.volumes, plan.volumes)
+    same = same_recipe and same_volumes
+    return seen.configured == plan.resources and same and seen.drifted is None
 
 
 def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str, str]:
@@ -161,6 +183,8 @@ def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str,
         return "Resized", f"resized to {amount}"
     if seen.drifted is not None:
         return "Repaired", f"set up again because {seen.drifted}"
+    if plan.volumes is not None and not are_as_planned(seen.volumes, plan.volumes):
+        return "VolumesChanged", f"given {volumes_in_words(plan.volumes)}"
     return "Configured", "set up with other networks"
 
 
@@ -178,7 +202,7 @@ LIFECYCLE = (
     Step("Powered", set_power),
     Step("Prepared", prepare),
 )
-DELETION = (Step("Removed", remove),)
+DELETION = (Step("Removed", remove), Step("Reclaimed", reclaim))
 
 
 def utc_now() -> datetime:

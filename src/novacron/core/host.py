@@ -12,6 +12,7 @@ from novacron.core.machine import Resources
 from novacron.core.network import HostNetwork
 from novacron.core.offer import Offer
 from novacron.core.taint import Taint
+from novacron.core.volume import KeptVolume
 
 __all__ = [
     "DeclaredHost",
@@ -87,6 +88,12 @@ class HostFacts:
     devices: tuple[HostDevice, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     networks: tuple[HostNetwork, ...] | None = None
+    kept_volumes: tuple[KeptVolume, ...] = ()
+
+    @property
+    def kept_mib(self) -> int:
+        """How much of its disk space volumes take whose machines are gone."""
+        return sum(kept.size_mib for kept in self.kept_volumes if kept.storage_class is None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
@@ -13,6 +13,7 @@ from novacron.core.hooks import NO_HOOKS, Hooks, Ran
 from novacron.core.image import PullPolicy
 from novacron.core.offer import Offer
 from novacron.core.snapshot import NO_WISHES, SnapshotWishes
+from novacron.core.volume import SeenVolume, Volume, of_the_host
 from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
@@ -122,7 +123,10 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class MachinePlan:
-    """All that a driver needs to make a machine or change one."""
+    """All that a driver needs to make a machine or change one.
+
+    The disk of ``resources`` is the first one. ``volumes`` of None leaves those it has alone.
+    """
 
     ref: MachineRef
     resources: Resources
@@ -131,6 +135,7 @@ class MachinePlan:
     user_data: str | None = None
     checksum: str | None = None
     pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
+    volumes: tuple[Volume, ...] | None = ()
     devices: tuple[HostDevice, ...] = ()
 
     @property
@@ -143,11 +148,15 @@ class MachinePlan:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a guest really uses; None where the hypervisor cannot tell."""
+    """What a guest really uses; None where the hypervisor cannot tell.
+
+    ``disk_mib`` is of the first disk, ``volumes_mib`` of each volume by its name.
+    """
 
     cpu_cores: float | None = None
     memory_mib: int | None = None
     disk_mib: int | None = None
+    volumes_mib: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +193,7 @@ class Observed:
     progress: str | None = field(default=None, compare=False)
     snapshots: int = 0
     ran: tuple[Ran, ...] = ()
+    volumes: tuple[SeenVolume, ...] = ()
 
     @property
     def configured(self) -> Resources:
@@ -213,10 +223,11 @@ class Unanswered:
 class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
-    ``host``, ``reserved`` and ``devices`` are the placer's word, and ``placed_because`` its
-    reason: no machine is made before they are recorded, and only what is reserved is ever asked
-    of a driver. ``refused_hosts`` had no room for it after all; ``conditions`` and ``usage`` are
-    what was last written.
+    ``wanted`` is what it takes of a host, volumes on the host's own storage included, also those
+    that were taken off it, which are ``detached_mib``. ``host``, ``reserved`` and ``devices`` are
+    the placer's word, and ``placed_because`` its reason: no machine is made before they are
+    recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room for
+    it after all; ``conditions`` and ``usage`` are what was last written.
     """
 
     uid: str
@@ -239,8 +250,11 @@ class Machine:
     checksum: str | None = None
     pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
     hooks: Hooks = NO_HOOKS
+    volumes: tuple[Volume, ...] = ()
+    detached_mib: int = 0
     live_migration_allowed: bool = True
     restart_allowed: bool = True
+    restart_at_once: bool = False
     unanswered: tuple[Unanswered, ...] = ()
     host: str | None = None
     reserved: Resources | None = None
@@ -272,15 +286,31 @@ class Machine:
         """Say whether a changed size was neither granted nor refused yet."""
         return self.reserved != self.wanted and self.seen_generation != self.generation
 
-    def plan(self) -> MachinePlan:
-        """Return what a driver is asked for: never more than what is reserved."""
+    def plan(self, seen: Observed | None = None) -> MachinePlan:
+        """Return what a driver is asked for: never more than what is reserved.
+
+        Disks that are not granted stay as they were seen.
+        """
+        reserved = self.reserved or self.wanted
+        first_mib, volumes = self._disks(reserved, seen)
         return MachinePlan(
             ref=self.ref,
-            resources=self.reserved or self.wanted,
+            resources=replace(reserved, disk_mib=first_mib),
             image=self.image,
             nics=self.nics,
             user_data=self.user_data,
             checksum=self.checksum,
             pull=self.pull,
+            volumes=volumes,
             devices=self.devices,
         )
+
+    def _disks(
+        self, reserved: Resources, seen: Observed | None
+    ) -> tuple[int, tuple[Volume, ...] | None]:
+        first_mib = self.wanted.disk_mib - of_the_host(self.volumes) - self.detached_mib
+        if reserved.disk_mib >= self.wanted.disk_mib:
+            return first_mib, self.volumes
+        if seen is not None:
+            return seen.configured.disk_mib, None
+        return min(first_mib, reserved.disk_mib), None

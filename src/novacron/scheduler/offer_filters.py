@@ -11,6 +11,9 @@ from novacron.scheduler.table import HostTable, Mask
 __all__ = ["OFFER_FILTERS"]
 
 
+REMEDIES = {OfferKind.STORAGE: " in storageClasses of the Host"}
+
+
 def _without(kind: OfferKind, table: HostTable, asked: Asked) -> Mask | None:
     if not asked.machine.needs:
         return None
@@ -31,14 +34,14 @@ def _say(kind: OfferKind, words: str, asked: Asked, refused: Refused) -> str:
         if offer.kind == kind and host.offers.isdisjoint((offer, offer.any))
     )
     verb = "cannot do" if kind is OfferKind.CAPABILITY else f"{have(refused)} no {words}"
-    return f"{verb} {some(missing)}"
+    return f"{verb} {some(missing)}{REMEDIES.get(kind, '')}"
 
 
 OFFER_FILTERS = tuple(
     Filter(kind.value, partial(_without, kind), partial(_say, kind, words))
     for kind, words in (
         (OfferKind.CAPABILITY, ""),
-        (OfferKind.STORAGE, "storage"),
+        (OfferKind.STORAGE, "storage class"),
         (OfferKind.NETWORK, "network"),
     )
 )

@@ -17,13 +17,13 @@ from novacron.workplace.home import Home
 NOVACRON = (sys.executable, "-m", "novacron.app.entry")
 HEAVY = ("aiohttp", "cryptography", "numpy", "orjson", "pydantic", "rich", "uvloop", "yaml")
 COMMANDS = {
-    "": "up down status purge doctor kubeconfig kubectl vm console vnc host image explain crd "
-    "operator "
-    "completion version",
+    "": "up down status purge doctor kubeconfig kubectl vm console vnc host image volume explain "
+    "crd operator completion version",
     "vm": "list get create start stop restart delete describe snapshot",
     "vm snapshot": "create list restore delete",
     "host": "add list get cordon uncordon remove",
     "image": "list",
+    "volume": "list delete",
     "explain": "vm",
     "crd": "print install",
     "operator": "run",

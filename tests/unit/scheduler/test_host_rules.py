@@ -172,7 +172,7 @@ def test_a_machine_goes_only_where_what_it_needs_is_offered() -> None:
     assert sorted(each.host for each in rated(decision)) == ["a", "e"]
     assert [(each.filter, each.sentence) for each in refusals(decision)] == [
         ("Capability", "host b cannot do Snapshots"),
-        ("Storage", "host c has no storage fast"),
+        ("Storage", "host c has no storage class fast in storageClasses of the Host"),
         ("Network", "host d has no network office"),
     ]
 

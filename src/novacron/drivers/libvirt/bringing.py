@@ -76,5 +76,5 @@ class Bringing:
         size = ready.inspected.virtual_bytes or count
         if self._pool.find(name) is None:
             raise Busy("somebody removed the image while it was brought", reason="ImageIncomplete")
-        self._pool.fill(mark(name, size), 1, [b"\n"])
+        self._pool.make_empty(mark(name, size))
         return InStock(name, ready.inspected.format, size)

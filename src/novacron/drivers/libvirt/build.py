@@ -5,8 +5,7 @@ disk is made last of all, so that a machine which has it is complete.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from xml.etree import ElementTree as ET
+from dataclasses import dataclass, replace
 
 import libvirt
 
@@ -25,10 +24,13 @@ from novacron.drivers.libvirt.domain import (
 )
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
+from novacron.drivers.libvirt.fitted import Fitted, fitted
+from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.interfaces import Plugged, mac_of
 from novacron.drivers.libvirt.look import Domain, find, needed_volumes
-from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX, Mark
+from novacron.drivers.libvirt.mark import Mark, set_mark
+from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
 from novacron.drivers.libvirt.plugging import plug_in, pull_out
 from novacron.drivers.libvirt.pool import Pool
@@ -36,6 +38,8 @@ from novacron.drivers.libvirt.ports import Port, port_of
 from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.snapshot_record import seeds
 from novacron.drivers.libvirt.stock import InStock
+from novacron.drivers.libvirt.storage import Storage
+from novacron.drivers.libvirt.volume_plugging import Plugging
 
 __all__ = ["Builder"]
 
@@ -56,6 +60,15 @@ class Builder:
         """The connection all this goes by."""
         return self.pool.connection
 
+    @property
+    def storage(self) -> Storage:
+        """Where the host keeps volumes."""
+        return Storage(self.host, self.pool)
+
+    @property
+    def _plugging(self) -> Plugging:
+        return Plugging(self.storage)
+
     def is_complete(self, domain: Domain) -> bool:
         """Say whether a machine has all its disks, as one that runs must have."""
         # Asked for by name: the list of all grows with the host's machines.
@@ -67,7 +80,8 @@ class Builder:
         """Refuse what this host could never run, however empty it were."""
         if not self.machinery.can_run:
             raise OutOfCapacity(f"host {self.host.name} has no QEMU for x86_64 guests")
-        size, disk_mib = plan.resources, self.pool.capacity_mib
+        size = plan.resources
+        disk_mib = int(self.pool.capacity_mib * self.host.disk_overcommit)
         for what, wanted, there in (
             ("CPUs", size.vcpus, MOST_LIVE_VCPUS * self.machinery.cpus),
             ("MiB memory", size.memory_mib, self.machinery.memory_mib),
@@ -82,15 +96,16 @@ class Builder:
             return
         self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
         seed = seed_volume(plan.ref.uid, seed_of(plan))
+        volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
         if domain is not None:
-            self._write(plan, domain.configured.name, seed)
+            self._write(plan, domain.configured.name, seed, volumes)
             return
         try:
-            self._write(plan, plain_name(plan.ref), seed)
+            self._write(plan, plain_name(plan.ref), seed, volumes)
         except libvirt.libvirtError:
             # Another process of ours may have written it down at the same moment.
             if find(self.connection, plan.ref.uid) is None:
-                self._write(plan, self._free_name(plan), seed)
+                self._write(plan, self._free_name(plan), seed, volumes)
 
     def has_root(self, uid: str) -> bool:
         """Say whether a machine has its first disk, on which its guest's data may be."""
@@ -112,6 +127,9 @@ class Builder:
                 f"image {plan.image} needs a disk of {needs}Mi, not {size.disk_mib}Mi",
                 reason="DiskTooSmall",
             )
+        domain = find(self.connection, uid)
+        if domain is not None:
+            self._plugging.make(domain.handle, domain.configured.mark)
         self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
         if self.pool.find(image.volume) is None:
             # Somebody made room at this very moment; nothing was written to the disk yet.
@@ -135,7 +153,9 @@ class Builder:
         self.require_room(plan)
         wired = self._wired(plan)
         self._ensure_network(each.port for each in wired)
+        volumes = self._plugging.fit(plan, domain)
         self._grow_disk(uid, size.disk_mib, domain)
+        self._plugging.grow(volumes, domain)
         # Before it is written down: what cannot be plugged in must not be in the way of a restart.
         plug_in(domain, wired)
         seed = seed_of(plan)
@@ -143,11 +163,13 @@ class Builder:
         in_use = {name, *(each.seed for each in (domain.running,) if each)}
         if name != domain.configured.seed:
             self._sow(name, seed)
-        self._write(plan, domain.configured.name, name)
+        mark = self._write(plan, domain.configured.name, name, volumes)
+        mark = self._plugging.make(domain.handle, mark)
         in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
         pull_out(domain, wired)
         if domain.running is not None:
+            self._plugging.plug(mark, domain)
             self._change_running(plan, domain)
 
     def remove(self, uid: str, domain: Domain | None) -> None:
@@ -186,19 +208,21 @@ class Builder:
             raise
         return spare_name(plan.ref)
 
-    def _write(self, plan: MachinePlan, name: str, seed: str) -> None:
+    def _write(self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]) -> Mark:
         place = Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
             ports=tuple(each.port for each in self._wired(plan)),
             accelerator=self.machinery.accelerator,
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
+            memory_mib=self.machinery.memory_mib,
         )
-        handle = self.connection.defineXML(definition(plan, name, seed, place))
+        handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
-        mark = Mark.of(plan).element()
-        mark.set("shape", shape_of(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)))
-        _set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+        shape = shape_of(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+        mark = replace(Mark.of(plan, volumes), shape=shape)
+        set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+        return mark
 
     def _sow(self, name: str, seed: bytes) -> None:
         """Make the disk with the first instructions; its name is that of its content."""
@@ -211,6 +235,8 @@ class Builder:
         elif size_mib > domain.configured.mark.disk_mib:
             flag = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
             domain.handle.blockResize("vda", size_mib * MIB, flag)
+            if domain.running and domain.running.agent:
+                grow_file_systems(domain.handle)
 
     def _change_running(self, plan: MachinePlan, domain: Domain) -> None:
         assert domain.running is not None
@@ -221,15 +247,9 @@ class Builder:
             )
             if wanted <= most:
                 domain.handle.setVcpusFlags(wanted, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-        mark = domain.running.mark.element()
-        mark.set("disk", str(plan.resources.disk_mib))
-        _set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-
-
-def _set_mark(handle: libvirt.virDomain, mark: ET.Element, flags: int) -> None:
-    mark.tag = mark.tag.rpartition("}")[2]  # libvirt puts it into the namespace itself
-    text = ET.tostring(mark, encoding="unicode")
-    handle.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, text, PREFIX, NAMESPACE, flags)
+        plug_memory(domain.handle, domain.running.memory_mib, plan.resources.memory_mib)
+        mark = replace(domain.running.mark, disk_mib=plan.resources.disk_mib)
+        set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
 
 
 def _unless_gone(action: Callable[[], object], *also: int) -> None:

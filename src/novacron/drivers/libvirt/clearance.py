@@ -45,7 +45,7 @@ def _remove(pool: Pool, image: InStock) -> bool:
     # Nobody finds it from now on; whoever did a moment ago may have a disk on it by now.
     pool.remove(image.mark)
     if volume.path() in _bases(pool):
-        pool.fill(image.mark, 1, [b"\n"])
+        pool.make_empty(image.mark)
         return False
     pool.remove(image.volume)
     return True

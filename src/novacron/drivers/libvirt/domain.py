@@ -7,15 +7,18 @@ that everything else hangs on.
 import hashlib
 import re
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
 from novacron.core.hooks import Ran
 from novacron.core.machine import MachinePlan, MachineRef, Resources
+from novacron.drivers.libvirt.fitted import Fitted, disk_of
 from novacron.drivers.libvirt.hostdev import handed_over, hostdev
 from novacron.drivers.libvirt.interfaces import Plugged, interface, mac_of, plugged_in
 from novacron.drivers.libvirt.mark import Mark
+from novacron.drivers.libvirt.memory import add_headroom
 from novacron.drivers.libvirt.ports import Port
 from novacron.drivers.libvirt.record import Record
 
@@ -35,7 +38,7 @@ __all__ = [
 MIB_IN_KIB = 1024
 # libvirt gives every device a port of its own and leaves none for what is plugged in later.
 DEVICE_PORTS = 6
-SPARE_PORTS = 4
+SPARE_PORTS = 8
 UID_NAMESPACE = uuid.UUID("7d1f1c8e-2f5c-4b7a-9d0e-6b1a5a3c9f40")
 # What a change of size may change; all else of a definition is its shape.
 SIZES = re.compile(
@@ -99,15 +102,18 @@ class Place:
     ports: tuple[Port, ...]
     accelerator: Accelerator
     max_vcpus: int
+    memory_mib: int
 
 
-def definition(plan: MachinePlan, name: str, seed: str, place: Place) -> str:
+def definition(
+    plan: MachinePlan, name: str, seed: str, place: Place, volumes: tuple[Fitted, ...] = ()
+) -> str:
     """Return the XML that makes the machine."""
     size, uid = plan.resources, plan.ref.uid
     domain = ET.Element("domain", type=place.accelerator.domain_type)
     _text(domain, "name", name)
     _text(domain, "uuid", domain_uuid(uid))
-    ET.SubElement(domain, "metadata").append(Mark.of(plan).element())
+    ET.SubElement(domain, "metadata").append(Mark.of(plan, volumes).element())
     _text(domain, "memory", str(size.memory_mib), unit="MiB")
     most = max(size.vcpus, place.max_vcpus)
     _text(domain, "vcpu", str(most), placement="static", current=str(size.vcpus))
@@ -117,11 +123,13 @@ def definition(plan: MachinePlan, name: str, seed: str, place: Place) -> str:
     features = ET.SubElement(domain, "features")
     for feature in ("acpi", "apic"):
         ET.SubElement(features, feature)
-    domain.append(_cpu(place.accelerator))
+    cpu = _cpu(place.accelerator)
+    add_headroom(domain, cpu, size.memory_mib, place.memory_mib)
+    domain.append(cpu)
     ET.SubElement(domain, "clock", offset="utc")
     for event, action in (("poweroff", "destroy"), ("reboot", "restart"), ("crash", "destroy")):
         _text(domain, f"on_{event}", action)
-    domain.append(_devices(plan, seed, place))
+    domain.append(_devices(plan, seed, place, [each for each in volumes if not each.detached]))
     return ET.tostring(domain, encoding="unicode")
 
 
@@ -132,13 +140,14 @@ def _cpu(accelerator: Accelerator) -> ET.Element:
     return cpu
 
 
-def _devices(plan: MachinePlan, seed: str, place: Place) -> ET.Element:
+def _devices(plan: MachinePlan, seed: str, place: Place, volumes: list[Fitted]) -> ET.Element:
     uid = plan.ref.uid
     devices = ET.Element("devices")
     _disk(devices, "vda", "qcow2", place.pool, root_volume(uid))
     ET.SubElement(_disk(devices, "vdb", "raw", place.pool, seed), "readonly")
+    devices.extend(disk_of(volume) for volume in volumes)
     ET.SubElement(devices, "controller", type="pci", index="0", model="pcie-root")
-    for number in range(1, _ports_of(plan) + 1):
+    for number in range(1, _ports_of(plan) + len(volumes) + 1):
         ET.SubElement(devices, "controller", type="pci", index=str(number), model="pcie-root-port")
     for nic, port in zip(plan.nics, place.ports, strict=True):
         devices.append(interface(mac_of(uid, nic), port))
@@ -189,6 +198,7 @@ class Defined:
     agent: bool
     plugged: tuple[Plugged, ...]
     handed: frozenset[str]
+    disks: frozenset[tuple[str, str]]
     record: Record
     text: str = field(repr=False, compare=False)
 
@@ -228,9 +238,18 @@ class Defined:
             agent=channel is not None and channel.get("state") == "connected",
             plugged=plugged_in(domain),
             handed=handed_over(domain),
+            disks=frozenset(_disks(domain)),
             record=Record.found(domain),
             text=xml,
         )
+
+
+def _disks(domain: ET.Element) -> Iterator[tuple[str, str]]:
+    """Return target and serial number of each disk that has one."""
+    for disk in domain.findall("devices/disk"):
+        target, serial = disk.find("target"), disk.findtext("serial")
+        if target is not None and serial:
+            yield target.get("dev") or "", serial
 
 
 @lru_cache(maxsize=1024)

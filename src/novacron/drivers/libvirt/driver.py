@@ -22,11 +22,20 @@ from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
-from novacron.drivers.libvirt.look import Domain, Known, find, needed_volumes, observed, read
+from novacron.drivers.libvirt.look import (
+    Domain,
+    Known,
+    by_volume,
+    find,
+    needed_volumes,
+    observed,
+    read,
+)
 from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
 from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
+from novacron.drivers.libvirt.volumes import LibvirtVolumes, kept
 from novacron.drivers.libvirt.work import no_credentials, present
 from novacron.images import Locate
 
@@ -40,6 +49,7 @@ CAPABILITIES = frozenset(
         Capability.CONSOLE,
         Capability.SNAPSHOTS,
         Capability.GUEST_COMMANDS,
+        Capability.VOLUMES,
     }
 )
 SOON = timedelta(milliseconds=200)
@@ -48,7 +58,7 @@ LATER = timedelta(seconds=1)
 IMAGES_AS_USUAL = Workshop()
 
 
-class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands):
+class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands, LibvirtVolumes):
     """Satisfies ``Driver``, ``Inventory``, ``Watching``, and each optional protocol it inherits.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
@@ -90,7 +100,10 @@ class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands):
             domain = find(builder.connection, ref.uid)
             if domain is None:
                 return None
-            return observed(domain, known, complete=fresh or builder.is_complete(domain))
+            volumes = domain.configured.mark.volumes
+            files = frozenset(each.key for each in volumes if builder.storage.there(each))
+            complete = fresh or builder.is_complete(domain)
+            return observed(domain, known, complete=complete, files=files)
 
         seen = await self._work(look)
         if seen is not None:
@@ -108,14 +121,19 @@ class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands):
             domains = [read(each) for each in builder.connection.listAllDomains()]
             ours = [each for each in domains if each is not None]
             usage = {
-                each.uid: measured[uuid]
+                each.uid: by_volume(measured[uuid], each)
                 for each in ours
                 if (uuid := domain_uuid(each.uid)) in measured
             }
             names = builder.pool.names()
+            files = builder.storage.files(
+                {volume.pool for each in ours for volume in each.configured.mark.volumes}
+            )
             fresh = replace(known, usage=usage)
             return [
-                observed(each, fresh, complete=needed_volumes(each.configured) <= names)
+                observed(
+                    each, fresh, complete=needed_volumes(each.configured) <= names, files=files
+                )
                 for each in ours
             ], usage
 
@@ -180,9 +198,12 @@ class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands):
         """Tell of the host behind this connection."""
         host = self._host
         self._forget_premises()  # they may have changed
-        facts = await self._work(
-            lambda builder: facts_of(builder.connection, host, builder.machinery)
-        )
+
+        def tell(builder: Builder) -> HostFacts:
+            facts = facts_of(builder.connection, host, builder.machinery)
+            return replace(facts, kept_volumes=tuple(kept(builder)))
+
+        facts = await self._work(tell)
         # Now, because whoever asks may want no more than the first answer.
         try:
             await self._work(lambda builder: self._stock.tidy(builder.pool))

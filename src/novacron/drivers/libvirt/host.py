@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from shlex import join
 from urllib.parse import urlsplit
 
-__all__ = ["Bridged", "Credentials", "LibvirtHost"]
+__all__ = ["Bridged", "ClassPool", "Credentials", "LibvirtHost"]
 
 # What a Secret holds, by its keys; read whenever a connection is made.
 Credentials = Callable[[], Awaitable[Mapping[str, bytes]]]
@@ -23,13 +23,22 @@ class Bridged:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassPool:
+    """The pool that a storage class is, and whether other hosts see the same one."""
+
+    pool: str
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LibvirtHost:
     """How a host is reached and what of it is ours to use.
 
     ``network`` is a libvirt network by name; None is user-mode networking, which needs no rights
     and lets nobody in. ``networks`` are those that machines know by a name of their own.
     ``image_cache_bytes`` is how much room images may take that no disk is on top of; None is as
-    much as there is.
+    much as there is. ``disk_overcommit`` is how many times over storage may be promised: disks take
+    room as they are written to.
     """
 
     name: str
@@ -39,6 +48,8 @@ class LibvirtHost:
     network: str | None = None
     image_cache_bytes: int | None = None
     networks: Mapping[str, Bridged] = field(default_factory=dict)
+    storage_classes: Mapping[str, ClassPool] = field(default_factory=dict)
+    disk_overcommit: float = 1.0
 
     @property
     def is_session(self) -> bool:

@@ -1,18 +1,20 @@
 """What a look at libvirt finds of our machines, in the core's words. Blocks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import chain
 
 import libvirt
 
 from novacron.core.machine import Observed, Power, Usage
+from novacron.core.volume import Attachment, SeenVolume
+from novacron.drivers.libvirt import fitted
 from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 
-__all__ = ["Domain", "Known", "find", "needed_volumes", "observed", "read"]
+__all__ = ["Domain", "Known", "by_volume", "find", "needed_volumes", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
 PROGRESS_AGAIN = timedelta(seconds=2)
@@ -84,11 +86,17 @@ def needed_volumes(defined: Defined) -> frozenset[str]:
     return frozenset({root_volume(defined.mark.uid), defined.seed})
 
 
-def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
-    """Return what there is to say of a domain, which may have all its volumes or not."""
+def observed(
+    domain: Domain, known: Known, *, complete: bool, files: frozenset[str] = frozenset()
+) -> Observed:
+    """Return what there is to say of a domain, which may have its first disk and seed or not.
+
+    ``files`` are those of its volumes that are there, by pool and name.
+    """
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
     has = (running or configured).resources
+    volumes = volumes_of(domain, files)
     # Never made anew under a guest that runs, whatever became of its files.
     complete = complete or running is not None
     addresses = addresses_of(domain.handle, running) if running else {}
@@ -106,7 +114,8 @@ def observed(domain: Domain, known: Known, *, complete: bool) -> Observed:
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
         recipe=mark.recipe,
-        awaits_restart=_awaits_restart(domain),
+        awaits_restart=_awaits_restart(domain, volumes),
+        volumes=volumes,
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
         snapshots=snapshots,
@@ -132,7 +141,24 @@ def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
     return "stop" if domain.running is not None and leaving else None
 
 
-def _awaits_restart(domain: Domain) -> tuple[str, ...]:
+def volumes_of(domain: Domain, files: frozenset[str]) -> tuple[SeenVolume, ...]:
+    """Return how the machine's volumes are, those included that were taken off it and kept."""
+    live = domain.running.disks if domain.running else None
+    return tuple(
+        fitted.seen(each, files, live)
+        for each in domain.configured.mark.volumes
+        if not each.detached or each.key in files
+    )
+
+
+def by_volume(usage: Usage, domain: Domain) -> Usage:
+    """Return what a guest uses with its volumes called by their names, not by their targets."""
+    names = {each.target: each.name for each in domain.configured.mark.volumes}
+    taken = tuple((names[at], mib) for at, mib in usage.volumes_mib if at in names)
+    return replace(usage, volumes_mib=taken)
+
+
+def _awaits_restart(domain: Domain, volumes: tuple[SeenVolume, ...]) -> tuple[str, ...]:
     running, configured = domain.running, domain.configured
     if running is None:
         return ()
@@ -141,6 +167,7 @@ def _awaits_restart(domain: Domain) -> tuple[str, ...]:
         "memory": running.memory_mib != configured.memory_mib,
         "networks": _wired_otherwise(running, configured),
         "devices": running.handed != configured.handed,
+        "volumes": any(each.attachment is Attachment.AWAITS_RESTART for each in volumes),
     }
     return tuple(name for name, differs in differences.items() if differs)
 

@@ -9,10 +9,13 @@ import json
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
+import libvirt
+
 from novacron.core.machine import MachinePlan, Nic
+from novacron.drivers.libvirt.fitted import Fitted, found
 from novacron.drivers.libvirt.interfaces import mac_of
 
-__all__ = ["NAMESPACE", "PREFIX", "Mark", "Told"]
+__all__ = ["NAMESPACE", "PREFIX", "Mark", "Told", "set_mark"]
 
 NAMESPACE = "https://novacron.io/libvirt/1"
 PREFIX = "novacron"
@@ -48,14 +51,22 @@ class Mark:
     image: str
     told: tuple[Told, ...] = ()
     shape: str = ""
+    volumes: tuple[Fitted, ...] = ()
 
     @classmethod
-    def of(cls, plan: MachinePlan) -> "Mark":
+    def of(cls, plan: MachinePlan, volumes: tuple[Fitted, ...] = ()) -> "Mark":
         """Return the mark of a machine made by this plan."""
         ref = plan.ref
-        disk_mib = plan.resources.disk_mib
-        told = tuple(Told.of(ref.uid, nic) for nic in plan.nics)
-        return cls(ref.uid, ref.namespace, ref.name, disk_mib, plan.recipe, plan.image, told)
+        return cls(
+            uid=ref.uid,
+            namespace=ref.namespace,
+            name=ref.name,
+            disk_mib=plan.resources.disk_mib,
+            recipe=plan.recipe,
+            image=plan.image,
+            told=tuple(Told.of(ref.uid, nic) for nic in plan.nics),
+            volumes=volumes,
+        )
 
     def word_for(self, mac: str) -> str:
         """Return the word for what the guest was told about an interface."""
@@ -73,6 +84,7 @@ class Mark:
         root.set("disk", str(self.disk_mib))
         told = [[each.mac, each.word, *each.addresses] for each in self.told]
         root.set("told", json.dumps(told))
+        root.extend(volume.element() for volume in self.volumes)
         return root
 
     @classmethod
@@ -92,7 +104,16 @@ class Mark:
                 for mac, word, *addresses in json.loads(element.get("told") or "[]")
             ),
             shape=element.get("shape") or "",
+            volumes=found(element),
         )
+
+
+def set_mark(handle: libvirt.virDomain, mark: Mark, flags: int) -> None:
+    """Write a mark into a definition, or into a running guest's copy."""
+    element = mark.element()
+    element.tag = element.tag.rpartition("}")[2]  # libvirt puts it into the namespace itself
+    text = ET.tostring(element, encoding="unicode")
+    handle.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, text, PREFIX, NAMESPACE, flags)
 
 
 ET.register_namespace(PREFIX, NAMESPACE)

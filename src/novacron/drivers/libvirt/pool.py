@@ -6,6 +6,7 @@ Nothing here assumes a path of this machine: the daemon may be far away.
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 from xml.etree import ElementTree as ET
 
@@ -16,10 +17,11 @@ from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool", "read_volume", "storage_of"]
+__all__ = ["Pool", "class_pool", "open_pool", "read_volume", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
+POOL_AGAIN = timedelta(seconds=30)
 
 
 def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
@@ -43,6 +45,29 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             reason="PoolUnusable",
         )
     return Pool(connection, host.pool, path, int(pool.info()[1]) // MIB)
+
+
+def class_pool(connection: libvirt.virConnect, name: str) -> "Pool":
+    """Return the pool of a storage class, started if need be; it is its owner's to make."""
+    try:
+        pool = connection.storagePoolLookupByName(name)
+    except libvirt.libvirtError as error:
+        if code_of(error) not in NOT_THERE:
+            raise
+        raise Rejected(
+            f"there is no storage pool {name}, which spec.libvirt.storageClasses of the Host "
+            "names: make it with virsh pool-define",
+            reason="PoolMissing",
+            again=POOL_AGAIN,
+        ) from error
+    if not pool.isActive():
+        try:
+            pool.create()
+        except libvirt.libvirtError as error:
+            message = f"storage pool {name} cannot be started: {error}"
+            raise Rejected(message, reason="PoolUnusable", again=POOL_AGAIN) from error
+    path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
+    return Pool(connection, name, path or "", int(pool.info()[1]) // MIB)
 
 
 def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:
@@ -119,6 +144,10 @@ class Pool:
         _, capacity, _, available = self.pool.info()
         return capacity // MIB, available // MIB
 
+    def make(self, name: str, size_mib: int, kind: str) -> None:
+        """Make an empty volume; one of this name that exists is left as it is."""
+        self._create(_volume(name, size_mib * MIB, kind))
+
     def overlay(self, name: str, size_mib: int, base: str, kind: str) -> None:
         """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
         volume = _volume(name, size_mib * MIB, "qcow2")
@@ -138,12 +167,18 @@ class Pool:
         try:
             self._write(volume or self.pool.storageVolLookupByName(name), chunks)
         except BaseException:
-            self.remove(name)
+            if volume is not None:  # otherwise it is somebody else's, who may have filled it
+                self.remove(name)
             raise
 
+    def make_empty(self, name: str) -> None:
+        """Make a volume of which only the name matters; one that is there is left as it is."""
+        self._create(_volume(name, 0, "raw"))
+
     def touch(self, name: str) -> None:
-        """Write over the first byte of a volume, so that its time is now."""
-        self._write(self.pool.storageVolLookupByName(name), [b"\n"])
+        """Write over the first byte of a volume, so that its time is now, if that can be done."""
+        with suppress(libvirt.libvirtError):  # another process may be doing the same
+            self._write(self.pool.storageVolLookupByName(name), [b"\n"])
 
     def _write(self, volume: libvirt.virStorageVol, chunks: Iterable[bytes]) -> None:
         stream = self.connection.newStream()

@@ -170,7 +170,7 @@ class Stock:
             if old.startswith(alias(identity)) and old != name:
                 pool.remove(old)
         if name not in names:
-            pool.fill(name, 1, [b"\n"])
+            pool.make_empty(name)
         self._remembered[identity] = image.volume
 
 

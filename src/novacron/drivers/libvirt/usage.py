@@ -1,7 +1,7 @@
 """What guests use, from one call of libvirt for all of them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -47,6 +47,7 @@ class Meter:
                 cpu_cores=self._cores(uuid, readings[uuid]),
                 memory_mib=before.memory_mib if memory is None else memory,
                 disk_mib=before.disk_mib if disk is None else disk,
+                volumes_mib=tuple(_disks(stats)) or before.volumes_mib,
             )
         self._readings, self._measured = readings, measured
         return measured
@@ -68,3 +69,11 @@ def _memory(stats: dict[str, Any]) -> int | None:
 
 def _disk(stats: dict[str, Any]) -> int | None:
     return int(stats["block.0.physical"]) // MIB if "block.0.physical" in stats else None
+
+
+def _disks(stats: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Return how much room each disk takes, by its target."""
+    for number in range(int(stats.get("block.count", 0))):
+        target, taken = stats.get(f"block.{number}.name"), stats.get(f"block.{number}.physical")
+        if target and taken is not None:
+            yield str(target), int(taken) // MIB

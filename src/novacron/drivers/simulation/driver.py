@@ -6,7 +6,7 @@ in memory, so a process killed at any instruction has either done a thing or not
 """
 
 import random as chance
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from novacron.core.guest_commands import AGENT_SILENT
 from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
+from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.simulation import commands, convert
 from novacron.drivers.simulation.errors import core_errors
 from novacron.drivers.simulation.faults import Operation, strike
@@ -26,6 +27,7 @@ from novacron.drivers.simulation.room import require_sense, require_whole_disk
 from novacron.drivers.simulation.snapshots import SimulatedSnapshots
 from novacron.drivers.simulation.store import Store
 from novacron.drivers.simulation.turn import Turn, microseconds
+from novacron.drivers.simulation.volumes import Shelf, from_text
 
 __all__ = ["SimulationDriver"]
 
@@ -35,6 +37,7 @@ CAPABILITIES = frozenset(
         Capability.RESIZE_RUNNING,
         Capability.SNAPSHOTS,
         Capability.GUEST_COMMANDS,
+        Capability.VOLUMES,
     }
 )
 
@@ -45,7 +48,7 @@ def utc_now() -> datetime:
 
 
 class SimulationDriver(SimulatedSnapshots):
-    """One host of the simulation; also satisfies ``Inventory``, ``Snapshots``, ``GuestCommands``.
+    """One host of the simulation, which satisfies every protocol but those of real guests.
 
     An order that the machine is already carrying out is accepted again; one that contradicts
     the operation under way is ``Busy`` until that ends. ``resize`` and ``set_power`` of a
@@ -105,11 +108,13 @@ class SimulationDriver(SimulatedSnapshots):
         require_sense(plan.resources)
         with self._turn() as turn:
             row = turn.present(plan.ref)
-            if row.change in (None, Operation.RESIZE) and row.next_size == plan.resources:
+            volumes = turn.volumes(row, plan)
+            same = row.next_size == plan.resources and from_text(row.volumes) == volumes
+            if row.change in (None, Operation.RESIZE) and same:
                 return turn.accepted_before(row)
             turn.require_idle(row)
             require_whole_disk(row, plan.resources)
-            return turn.grow(row, plan)
+            return turn.grow(row, plan, volumes)
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine.
@@ -133,7 +138,7 @@ class SimulationDriver(SimulatedSnapshots):
             return Accepted(delay)
 
     async def delete(self, ref: MachineRef) -> Accepted:
-        """Remove the machine and all it owns, running or not. An absent machine is success."""
+        """Remove the machine, running or not; its volumes stay. An absent machine is success."""
         self._admit(Operation.DELETE, ref)
         with self._turn() as turn:
             row = turn.find(ref)
@@ -176,17 +181,42 @@ class SimulationDriver(SimulatedSnapshots):
             store.settle(microseconds(self._clock()))
             return convert.observed_all(store.machines(host_id), self._host.usage)
 
+    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
+        """Tell of every volume whose machine is gone."""
+        self._require_own(host)
+        with self._turn() as turn:
+            return turn.shelf.kept()
+
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+        """Delete volumes that were made for a machine which is gone."""
+        self._admit(Operation.DELETE, ref)
+        with self._turn() as turn:
+            for volume in volumes:
+                turn.shelf.drop(ref.namespace, volume_id(ref.name, volume, ref.uid))
+
+    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
+        """Delete one volume by its id."""
+        self._require_own(host)
+        with self._turn() as turn:
+            if not turn.shelf.delete(namespace, volume):
+                raise Rejected(
+                    f"there is no volume {volume} of namespace {namespace} on host {host}",
+                    reason="VolumeMissing",
+                )
+
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the one host, if its file can be read."""
         strike(self._host.faults, Operation.HOSTS, "*", self._random)
         with core_errors(self._path):
             store, host_id = self._file()
             store.host(host_id)
+            kept = tuple(Shelf(store, self._host, host_id).kept())
         yield HostFacts(
             self._host.name,
             self._host.capacity,
             version="simulation",
             devices=self._host.devices,
+            kept_volumes=kept,
         )
 
     async def close(self) -> None:

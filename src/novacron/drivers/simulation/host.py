@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from novacron.core.devices import HostDevice
 from novacron.core.machine import Power, Resources, Usage
+from novacron.core.volume import StorageClass
 from novacron.drivers.simulation.faults import Fault
 
 __all__ = ["Delays", "SimulatedHost", "UsageFractions"]
@@ -61,6 +62,7 @@ class SimulatedHost:
     delays: Delays = field(default_factory=Delays)
     faults: tuple[Fault, ...] = ()
     usage: UsageFractions = field(default_factory=UsageFractions)
+    storage_classes: tuple[StorageClass, ...] = ()
     devices: tuple[HostDevice, ...] = ()
 
     @property

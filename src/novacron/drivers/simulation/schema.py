@@ -1,4 +1,4 @@
-"""The simulation file's tables: hosts, their machines, what guests ran, addresses nobody has.
+"""The simulation file's tables: hosts, machines, what guests ran, and what nobody has any more.
 
 The file keeps its own books: triggers count what machines hold of their host and give
 addresses back, so no writer, not even a person with a SQLite shell, can get them wrong.
@@ -47,12 +47,23 @@ CREATE TABLE IF NOT EXISTS machines (
   slots TEXT NOT NULL,
   change TEXT,
   ends_us INTEGER,
+  volumes TEXT NOT NULL DEFAULT '[]',
+  volumes_mib INTEGER NOT NULL DEFAULT 0,
   held_vcpus INTEGER AS (max(vcpus, next_vcpus)),
   held_memory_mib INTEGER AS (max(memory_mib, next_memory_mib)),
-  held_disk_mib INTEGER AS (max(disk_mib, next_disk_mib)),
+  held_disk_mib INTEGER AS (max(disk_mib, next_disk_mib) + volumes_mib),
   UNIQUE (host_id, uid),
   CHECK ((change IS NULL) = (ends_us IS NULL))
 );
+
+CREATE TABLE IF NOT EXISTS kept_volumes (
+  host_id INTEGER NOT NULL REFERENCES hosts (id),
+  namespace TEXT NOT NULL,
+  id TEXT NOT NULL,
+  size_mib INTEGER NOT NULL,
+  storage_class TEXT,
+  PRIMARY KEY (host_id, namespace, id)
+) WITHOUT ROWID;
 
 CREATE INDEX IF NOT EXISTS changing_machines ON machines (ends_us) WHERE ends_us IS NOT NULL;
 
@@ -84,6 +95,25 @@ CREATE TRIGGER IF NOT EXISTS machine_gone AFTER DELETE ON machines BEGIN
   WHERE id = old.host_id;
   INSERT INTO free_slots (host_id, slot)
     SELECT old.host_id, value FROM json_each(old.slots);
+  INSERT OR REPLACE INTO kept_volumes (host_id, namespace, id, size_mib, storage_class)
+    SELECT old.host_id, old.namespace, json_extract(gone.value, '$.id'),
+      json_extract(gone.value, '$.size_mib'), json_extract(gone.value, '$.storage_class')
+    FROM json_each(old.volumes) AS gone
+    WHERE NOT EXISTS (
+      SELECT 1 FROM machines, json_each(machines.volumes) AS other
+      WHERE machines.host_id = old.host_id AND machines.namespace = old.namespace
+        AND json_extract(other.value, '$.id') = json_extract(gone.value, '$.id')
+    );
+END;
+
+CREATE TRIGGER IF NOT EXISTS volume_kept AFTER INSERT ON kept_volumes
+WHEN new.storage_class IS NULL BEGIN
+  UPDATE hosts SET held_disk_mib = held_disk_mib + new.size_mib WHERE id = new.host_id;
+END;
+
+CREATE TRIGGER IF NOT EXISTS volume_taken AFTER DELETE ON kept_volumes
+WHEN old.storage_class IS NULL BEGIN
+  UPDATE hosts SET held_disk_mib = held_disk_mib - old.size_mib WHERE id = old.host_id;
 END;
 
 CREATE TABLE IF NOT EXISTS runs (

@@ -20,6 +20,7 @@ from novacron.core.network import HostNetwork, network_offers
 from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib, mib
 from novacron.families.novacron.affinity_translate import devices_of, written_devices
+from novacron.families.novacron.volume_translate import classes_of, written_kept
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -87,7 +88,7 @@ def _host(obj: Object) -> DeclaredHost:
         node_marks=_node_marks(status.get("node") or {}),
         devices=devices_of(status.get("devices")),
         cpu=_cpu(status),
-        offers=frozenset(_offers(status)),
+        offers=frozenset((*_offers(status), *classes_of(spec.get(spec["driver"]) or {}))),
     )
 
 
@@ -151,6 +152,7 @@ def _written_facts(facts: HostFacts) -> Object:
         or None,
         "devices": written_devices(facts.devices) or None,
         "networks": _written_networks(facts) or None,
+        "keptVolumes": written_kept(facts.kept_volumes),
     }
 
 

@@ -25,6 +25,7 @@ from novacron.families.novacron.host_facts_types import (
 )
 from novacron.families.novacron.network_types import HostNetwork, LibvirtNetwork
 from novacron.families.novacron.shared_types import Amounts, Condition, Labels
+from novacron.families.novacron.volume_types import KeptVolume, StorageClassName
 
 __all__ = [
     "Host",
@@ -34,12 +35,14 @@ __all__ = [
     "HostStatus",
     "HostTaint",
     "Libvirt",
+    "LibvirtStorageClass",
     "NodeName",
     "SecretName",
     "SimulatedCapacity",
     "SimulatedDelays",
     "SimulatedDevice",
     "SimulatedFault",
+    "SimulatedStorageClass",
     "SimulatedUsage",
     "Simulation",
 ]
@@ -158,6 +161,26 @@ class SimulatedDevice(Model):
     """The NUMA node that it is close to."""
 
 
+class SimulatedStorageClass(Model):
+    """A kind of storage that the simulated host has."""
+
+    name: StorageClassName
+    """What volumes ask for."""
+    shared: bool | None = None
+    """Whether other hosts see the same storage; without it, not."""
+
+
+class LibvirtStorageClass(Model):
+    """Which storage pool of the host a storage class is."""
+
+    name: StorageClassName
+    """What volumes ask for."""
+    pool: Annotated[str, Field(min_length=1, max_length=253)]
+    """The storage pool, a directory; its owner makes it."""
+    shared: bool | None = None
+    """Whether other hosts see the same storage under the same class; without it, not."""
+
+
 class Simulation(Model):
     """A host that exists only in memory."""
 
@@ -169,12 +192,25 @@ class Simulation(Model):
     """What goes wrong."""
     usage: SimulatedUsage = SimulatedUsage()
     """How much its guests use."""
+    storage_classes: Annotated[
+        list[SimulatedStorageClass], ListMap("name"), Field(max_length=64)
+    ] = []
+    """The kinds of storage it has beside its own."""
     devices: Annotated[list[SimulatedDevice], ListMap("address"), Field(max_length=64)] = []
     """Hardware it can hand to machines."""
 
 
 class Libvirt(Model):
     """What of a libvirt host is used."""
+
+    __rules__ = (
+        Rule(
+            "!has(self.storageClasses)"
+            " || self.storageClasses.all(each, each.pool != self.storagePool)",
+            "a storage class needs a pool of its own: volumes without a class are in storagePool",
+            field_path=".storageClasses",
+        ),
+    )
 
     storage_pool: Annotated[str, Field(min_length=1, max_length=253)] = "novacron"
     """The storage pool for images and disks, a directory; made if it does not exist."""
@@ -194,6 +230,10 @@ class Libvirt(Model):
     networks: Annotated[dict[str, LibvirtNetwork], Field(max_length=64)] = {}
     """What else machines can be plugged into, by the names that their networks have. Without an
     entry of its own, default is the network above."""
+    storage_classes: Annotated[
+        list[LibvirtStorageClass], ListMap("name"), Field(max_length=64)
+    ] = []
+    """Which pool each storage class is that volumes may ask for."""
 
 
 class SecretName(Model):
@@ -309,6 +349,9 @@ class HostStatus(Model):
     """Hardware it can hand to machines."""
     networks: Annotated[list[HostNetwork], ListMap("name")] = []
     """Networks that machines can be plugged into; none where any will do."""
+    kept_volumes: Annotated[list[KeptVolume], ListMap("namespace", "id")] = []
+    """Volumes whose machines are gone; they take room until somebody deletes them. The first
+    hundred."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None

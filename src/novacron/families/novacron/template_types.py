@@ -11,6 +11,7 @@ from pydantic import Field
 from novacron.crd import Atomic, IntOrString, ListMap, Model, PositiveQuantity, Rule
 from novacron.families.novacron.placement_types import Affinity, Toleration
 from novacron.families.novacron.shared_types import Labels, Name, Text
+from novacron.families.novacron.volume_types import Volume
 
 __all__ = [
     "AddressConfig",
@@ -29,7 +30,6 @@ __all__ = [
     "Network",
     "TemplateMetadata",
     "TemplateSpec",
-    "Volume",
 ]
 
 MAX_CPUS = 1024
@@ -199,21 +199,6 @@ class Network(Model):
     """The IPv6 address; without it, whatever the network announces."""
     dns: Dns | None = None
     """Name servers; without them, those the network announces."""
-
-
-class Volume(Model):
-    """One disk beside the first."""
-
-    name: Name
-    """The volume's name within the machine."""
-    size: PositiveQuantity
-    """How large it is; it may grow and never shrink."""
-    storage_class: Annotated[str, Field(max_length=253)] | None = None
-    """What kind of storage; without it, the host's own."""
-    access_mode: (
-        Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"] | None
-    ) = None
-    """Who may use it at the same time; without it, ReadWriteOnce."""
 
 
 class Device(Model):

@@ -7,7 +7,7 @@ lists there are no defaults: Argo CD compares lists as a whole and would see a d
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -21,13 +21,13 @@ from novacron.core.machine import (
     Observed,
     Power,
     Resources,
-    Unanswered,
     Usage,
 )
 from novacron.core.needs import needs_of
 from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
+from novacron.core.volume import of_the_host
 from novacron.families.novacron.affinity_translate import (
     affinity_of,
     devices_of,
@@ -38,6 +38,13 @@ from novacron.families.novacron.affinity_translate import (
 )
 from novacron.families.novacron.hook_translate import hooks_of
 from novacron.families.novacron.snapshot_translate import wishes_of, written_snapshots
+from novacron.families.novacron.volume_translate import (
+    classes_needed,
+    detached_mib,
+    listed_mib,
+    volume_of,
+    written_volumes,
+)
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -52,10 +59,6 @@ Object = dict[str, Any]
 
 # Where a machine will be made, written before it is.
 PLACEMENT = "novacron.io/placement"
-# Fields that ask for action which no controller takes yet, by their place in the template.
-NOT_YET = {
-    "volumes": "the machine runs without these disks",
-}
 # For machines stored before the schema had it as a default.
 DEFAULT_DISK = "10Gi"
 
@@ -76,7 +79,9 @@ class VirtualMachineKind:
         if record is None:
             return None
         # A machine that is to shrink holds what it still has until it has shrunk.
-        available = _available((obj.get("status") or {}).get("resources")) or Resources()
+        status = obj.get("status") or {}
+        available = _available(status.get("resources")) or Resources()
+        available += Resources(disk_mib=listed_mib(status))
         held = available.covering(record.reserved or Resources())
         return Holding(obj["metadata"]["uid"], record.host, held, record.devices)
 
@@ -139,6 +144,7 @@ class VirtualMachineKind:
             status["vmID"] = report.seen.vm_id
             status["ipAddresses"] = list(report.seen.addresses) or None
             status["resources"] = _written_usage(report.seen, machine, report)
+            status["volumes"] = written_volumes(report.seen.volumes)
         if report.snapshots is not None:
             status |= written_snapshots(report.snapshots)
         return status
@@ -162,11 +168,14 @@ def _machine(obj: Object) -> Machine:
     hooks = hooks_of(template.get("lifecycle"))
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
     record = _placement(obj)
+    volumes = tuple(volume_of(each) for each in template.get("volumes") or ())
+    ids = [each.id_for(metadata["name"], metadata["uid"]) for each in volumes]
+    detached = detached_mib(status, ids)
     return Machine(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
         name=metadata["name"],
-        wanted=_wanted(template["resources"]),
+        wanted=_wanted(template["resources"]) + Resources(disk_mib=of_the_host(volumes) + detached),
         image=template["image"]["source"],
         power=Power.ON if spec.get("running", True) else Power.OFF,
         generation=metadata["generation"],
@@ -178,14 +187,16 @@ def _machine(obj: Object) -> Machine:
         tolerations=tolerations_of(template),
         wanted_devices=wanted_devices_of(template),
         nics=nics,
-        needs=needs_of(nics, hooks),
+        needs=needs_of(nics, hooks) | classes_needed(volumes),
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
         pull=PullPolicy(template["image"].get("pullPolicy", PullPolicy.IF_NOT_PRESENT)),
         hooks=hooks,
+        volumes=volumes,
+        detached_mib=detached,
         restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
+        restart_at_once=(spec.get("updateStrategy") or {}).get("type") == "Recreate",
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
-        unanswered=tuple(_unanswered(spec)),
         host=record.host if record else None,
         reserved=record.reserved if record else None,
         devices=record.devices if record else (),
@@ -261,13 +272,6 @@ def _restart_allowed(strategy: Object) -> bool:
     """Say whether a change may cost a restart; no machine may be away at once is a no."""
     rolling = strategy.get("rollingUpdate") or {}
     return str(rolling.get("maxUnavailable", 1)).rstrip("%") != "0"
-
-
-def _unanswered(spec: Object) -> Iterator[Unanswered]:
-    template = spec["template"]["spec"]
-    for name, consequence in NOT_YET.items():
-        if template.get(name):
-            yield Unanswered(f"spec.template.spec.{name}", consequence)
 
 
 def _available(written: Mapping[str, Any] | None) -> Resources | None:

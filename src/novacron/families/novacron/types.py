@@ -28,6 +28,7 @@ from novacron.families.novacron.snapshot_types import (
     SnapshotStatus,
 )
 from novacron.families.novacron.template_types import MachineTemplate
+from novacron.families.novacron.volume_types import VolumeStatus, volumes_stay_what_they_are
 
 __all__ = [
     "DeviceStatus",
@@ -96,12 +97,9 @@ class UpdateStrategy(Model):
     )
 
     type: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
-    """RollingUpdate goes step by step, Recreate at once."""
+    """RollingUpdate gives notice and asks maxUnavailable, Recreate restarts at once."""
     rolling_update: RollingUpdate | None = None
     """How fast RollingUpdate goes."""
-
-
-_VOLUMES = "template.spec.volumes"
 
 
 class VirtualMachineSpec(Model):
@@ -119,13 +117,7 @@ class VirtualMachineSpec(Model):
             "disk can grow but never shrink",
             field_path=".template.spec.resources.disk",
         ),
-        Rule(
-            f"!has(self.{_VOLUMES}) || !has(oldSelf.{_VOLUMES}) || self.{_VOLUMES}.all(new,"
-            f" oldSelf.{_VOLUMES}.all(old, new.name != old.name || !quantity(string(new.size))"
-            ".isLessThan(quantity(string(old.size)))))",
-            "volumes can grow but never shrink",
-            field_path=f".{_VOLUMES}",
-        ),
+        *volumes_stay_what_they_are("template.spec.volumes"),
     )
 
     template: MachineTemplate
@@ -219,6 +211,8 @@ class VirtualMachineStatus(Model):
     """What became of the last restore."""
     snapshot_schedule: ScheduleStatus | None = None
     """How far the schedule of snapshots was followed."""
+    volumes: Annotated[list[VolumeStatus], ListMap("id")] = []
+    """Its disks beside the first, and those taken off it and kept."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
     """The metadata.generation that all this was found out for."""
 

@@ -175,7 +175,7 @@ def test_what_another_process_brings_is_waited_for_as_long_as_it_grows(scene: Sc
         if beats < 60:
             scene.pool.fill(f"{stem}.claim", 0, [bytes(4096 * beats)])
         else:
-            scene.pool.fill(theirs.mark, 1, [b"\n"])
+            scene.pool.make_empty(theirs.mark)
 
     scene.stock = Stock(sleep=beat, clock=lambda: scene.time.now)
     assert scene.ensure(scene.at(url), PullPolicy.ALWAYS) == theirs
