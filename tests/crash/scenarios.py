@@ -139,7 +139,6 @@ SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create slowly", running, exists_before=False, simulation=SLOWLY),
     Scenario("create with device", running, exists_before=False, simulation=GPUS, with_device=True),
-    Scenario("delete with device", gone, patch=None, simulation=GPUS, with_device=True),
     Scenario("resize", running, patch=RESOURCES),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),

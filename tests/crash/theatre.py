@@ -12,7 +12,7 @@ from crash.knife import Point
 from crash.scenarios import Scenario
 from machines import condition
 from novacron.localcluster.controlplane import ControlPlane
-from operators import RunningOperator, eventually
+from operators import PATIENCE_SECONDS, RunningOperator, eventually
 
 Object = dict[str, Any]
 
@@ -155,7 +155,11 @@ class Theatre:
                 waiting.difference_update([name for name in waiting if settled(objects.get(name))])
                 return not waiting
 
-            eventually(all_settled, lambda: f"{waiting} settle; the operator said:\n{operator.log}")
+            eventually(
+                all_settled,
+                lambda: f"{waiting} settle; the operator said:\n{operator.log}",
+                PATIENCE_SECONDS + 2 * len(namespaces),
+            )
         finally:
             assert operator.stop() == 0, operator.log
 

@@ -153,23 +153,6 @@ def test_what_changes_behind_our_back_is_repaired(stage: Stage) -> None:
         time.sleep(1.5)
 
 
-def test_fields_that_nobody_answers_yet_are_named(stage: Stage) -> None:
-    """Accepted and never silently ignored."""
-    host = stage.add_host()
-    obj = virtual_machine(
-        "asking",
-        stage.namespace,
-        on=host,
-        volumes=[{"name": "data", "size": "5Gi"}],
-    )
-    stage.api.create(obj)
-    supported = condition(stage.until_running("asking"), "Supported")
-    assert supported["status"] == "False"
-    assert supported["reason"] == "NotYetSupported"
-    for field in ("spec.template.spec.volumes",):
-        assert field in supported["message"]
-
-
 def test_the_specification_s_own_manifest_is_placed_where_its_labels_are(stage: Stage) -> None:
     """Applied verbatim but for the namespace; it runs on a host with the labels it selects."""
     obj = yaml.safe_load((TESTS / "golden/spec-000-virtualmachine.yaml").read_text())

@@ -52,6 +52,7 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
             each["name"]: ClassPool(each["pool"], shared=each.get("shared", False))
             for each in host.settings.get("storageClasses") or ()
         },
+        disk_overcommit=host.overcommit.disk,
     )
     network = host.settings.get("network") or (USER_MODE if declared.is_session else OWN_NETWORK)
     return LibvirtDriver(

@@ -80,7 +80,8 @@ class Builder:
         """Refuse what this host could never run, however empty it were."""
         if not self.machinery.can_run:
             raise OutOfCapacity(f"host {self.host.name} has no QEMU for x86_64 guests")
-        size, disk_mib = plan.resources, self.pool.capacity_mib
+        size = plan.resources
+        disk_mib = int(self.pool.capacity_mib * self.host.disk_overcommit)
         for what, wanted, there in (
             ("CPUs", size.vcpus, MOST_LIVE_VCPUS * self.machinery.cpus),
             ("MiB memory", size.memory_mib, self.machinery.memory_mib),

@@ -37,7 +37,8 @@ class LibvirtHost:
     ``network`` is a libvirt network by name; None is user-mode networking, which needs no rights
     and lets nobody in. ``networks`` are those that machines know by a name of their own.
     ``image_cache_bytes`` is how much room images may take that no disk is on top of; None is as
-    much as there is.
+    much as there is. ``disk_overcommit`` is how many times over storage may be promised: disks take
+    room as they are written to.
     """
 
     name: str
@@ -48,6 +49,7 @@ class LibvirtHost:
     image_cache_bytes: int | None = None
     networks: Mapping[str, Bridged] = field(default_factory=dict)
     storage_classes: Mapping[str, ClassPool] = field(default_factory=dict)
+    disk_overcommit: float = 1.0
 
     @property
     def is_session(self) -> bool:

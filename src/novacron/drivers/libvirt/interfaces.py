@@ -57,6 +57,9 @@ def _port(element: ET.Element) -> Port:
     kind = element.get("type") or ""
     source, tag = element.find("source"), element.find("vlan/tag")
     virtual = element.find("virtualport")
+    if source is not None and (network := source.get("network")):
+        # Of a running guest libvirt also tells what the network makes of it, which is not ours.
+        return Port("network", network)
     return Port(
         kind,
         (source.get(kind) or "") if source is not None else "",

@@ -102,9 +102,10 @@ class Storage:
                 reason="StorageNotShared",
             )
         pool = self.own if kind is None else self.pool(kind.pool)
-        if kind is not None and volume.size_mib > pool.capacity_mib:
+        most_mib = int(pool.capacity_mib * self.host.disk_overcommit)
+        if kind is not None and volume.size_mib > most_mib:
             raise refusal(
-                f"pool {pool.name} of host {host} holds {pool.capacity_mib}Mi, less than "
+                f"pool {pool.name} of host {host} holds {most_mib}Mi, less than "
                 f"the {volume.size_mib}Mi of volume {volume.name}",
                 reason="HostFull",
             )

@@ -53,7 +53,7 @@ def test_libvirt_takes_a_machine_with_devices_and_tells_of_them(
     plan = MachinePlan(
         ref, Resources(1, 192, 64), "builtin://tiny", (Nic("x"),), devices=(GPU, VGPU)
     )
-    place = Place("novacron", "/nowhere", (Port("user"),), Accelerator("qemu", "custom"), 1)
+    place = Place("novacron", "/nowhere", (Port("user"),), Accelerator("qemu", "custom"), 1, 1024)
     domain = connection.defineXML(definition(plan, "default.gpu", "seed", place))
     try:
         read = ET.fromstring(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))

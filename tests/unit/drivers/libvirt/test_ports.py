@@ -43,6 +43,16 @@ def test_a_name_becomes_what_the_host_says_it_is(name: str) -> None:
     assert [each.port for each in plugged_in(domain)] == [port]
 
 
+def test_what_a_network_makes_of_an_interface_is_no_difference() -> None:
+    """A network that is a bridge looks like one in a running guest: no reason to restart it."""
+    domain = ET.fromstring(
+        "<domain><devices><interface type='bridge'><mac address='52:54:00:00:00:01'/>"
+        "<source network='fleet' portid='1' bridge='br0'/><virtualport type='openvswitch'/>"
+        "<vlan><tag id='7'/></vlan></interface></devices></domain>"
+    )
+    assert [each.port for each in plugged_in(domain)] == [Port("network", "fleet")]
+
+
 def test_a_host_without_bridges_has_user_mode_networking_as_its_own() -> None:
     """So the same machine runs in a session."""
     assert port_of(SESSION, Nic("default", type="bridge")) == Port("user")

@@ -1,0 +1,134 @@
+"""The specification's own machine on a real host that has all it asks for, but no GPU."""
+
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from e2e.libvirt.test_images import Cluster
+from e2e.libvirt.test_wires import Wired, wired  # noqa: F401 - a fixture
+from guest_images import built_in
+from inside_guest import inside
+from libvirt_daemon import add_pool
+from machines import Object, condition
+from operators import eventually
+
+MANIFEST = Path(__file__).parents[2] / "golden/spec-000-virtualmachine.yaml"
+LABELS = {"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
+# The machine is larger than the one it is tried on; its disks are sparse.
+OVERCOMMIT = {"cpu": 16, "memory": 4, "disk": 100}
+HOOKS = {"pre-start.sh": "echo started >>/root/said", "graceful-shutdown.sh": "exit 0"}
+
+
+def image_with_hooks(directory: Path) -> bytes:
+    """Return the built-in guest with the scripts that the manifest names."""
+    disk, scripts = directory / "guest.raw", directory / "hooks"
+    tiny = built_in("tiny")
+    assert tiny is not None
+    subprocess.run(["qemu-img", "convert", "-O", "raw", tiny, disk], check=True)
+    scripts.mkdir()
+    orders = ["mkdir /hooks"]
+    for name, line in HOOKS.items():
+        (scripts / name).write_text(f"#!/bin/sh\n{line}\nsync\n")
+        orders += [f"write {scripts / name} /hooks/{name}", f"sif /hooks/{name} mode 0100755"]
+    # The second entry of the table of partitions is the root's.
+    start = int.from_bytes(disk.read_bytes()[446 + 16 + 8 : 446 + 16 + 12], "little") * 512
+    subprocess.run(
+        ["/usr/sbin/debugfs", "-w", "-f", "/dev/stdin", f"{disk}?offset={start}"],
+        input="\n".join(orders),
+        text=True,
+        check=True,
+        capture_output=True,
+    )
+    return disk.read_bytes()
+
+
+def furnish(wired: Wired, directory: Path) -> Cluster:  # noqa: F811
+    """Give the host what the manifest asks for, and the catalogue its image."""
+    real = wired.stage
+    add_pool(real.outside, "fast", directory / "fast")
+    classes = [{"name": "fast-ssd", "pool": "fast"}]
+    patch = {
+        "spec": {
+            "labels": LABELS,
+            "overcommit": OVERCOMMIT,
+            "libvirt": {"storageClasses": classes},
+        }
+    }
+    real.scene.api.call("PATCH", f"/apis/novacron.io/v1alpha1/hosts/{real.host}", patch, merge=True)
+    said = Cluster(real)
+    url = real.images.add("ubuntu.raw", image_with_hooks(directory))
+    said.catalogue(**{"ubuntu-22.04-lts": {"url": url}})
+    return said
+
+
+@pytest.mark.timeout(600)
+def test_the_specifications_machine_runs_with_all_it_asks_for(
+    wired: Wired,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """Verbatim but for namespace and, in the end, the GPU that no host here has."""
+    real = wired.stage
+    said = furnish(wired, tmp_path)
+    manifest = yaml.safe_load(MANIFEST.read_text())
+    manifest["metadata"]["namespace"] = real.scene.namespace
+    real.scene.api.create(manifest)
+    missing = "lacks devices (needs 1 gpu nvidia tesla-t4, has none)"
+    waiting = real.scene.until(
+        "example-vm", lambda obj: missing in condition(obj, "Placed").get("message", "")
+    )
+    assert waiting["status"]["phase"] == "Pending"
+
+    real.patch("example-vm", {"template": {"spec": {"devices": None}}})
+    obj = real.scene.until_running("example-vm")
+    assert obj["status"]["phase"] == "Running"
+    assert not condition(obj, "Supported"), "nothing is left unanswered"
+    looks_right_inside(wired, obj)
+    has_its_snapshot(wired, obj)
+
+    real.scene.api.delete_machine(real.scene.namespace, "example-vm")
+    real.scene.until_gone("example-vm")
+    pool = real.outside.storagePoolLookupByName("fast")
+    (kept,) = pool.listVolumes()
+    pool.storageVolLookupByName(kept).delete()
+    said.clear()
+
+
+def looks_right_inside(wired: Wired, obj: Object) -> None:  # noqa: F811
+    """Size, both interfaces, the data disk and the hook, as the guest sees them."""
+    real = wired.stage
+    domain = real.domain(obj)
+    assert inside(domain, "cat /root/said") == "started", "it was ready only then"
+    assert inside(domain, "nproc") == "4"
+    assert int(inside(domain, "grep MemTotal /proc/meminfo").split()[1]) > 7 * 1024 * 1024
+    sizes = inside(domain, "cat /sys/block/vda/size /sys/block/vdc/size").split()
+    assert [int(sectors) * 512 >> 30 for sectors in sizes] == [100, 500]
+    obj = real.scene.until("example-vm", lambda obj: len(obj["status"].get("ipAddresses", [])) == 2)
+    leased, static = obj["status"]["ipAddresses"]
+    assert static == "10.0.1.10"
+    assert leased in inside(domain, "ip -4 addr show dev eth0")
+    eventually(
+        lambda: inside(domain, "ping -c 1 -W 1 10.0.1.1 >/dev/null && echo yes") == "yes",
+        lambda: inside(domain, "ip addr; ip route"),
+    )
+
+
+def has_its_snapshot(wired: Wired, obj: Object) -> None:  # noqa: F811
+    """At the cron time: the operator is told that it did not look since the day before."""
+    real = wired.stage
+    now = datetime.now(UTC)
+    run = now.replace(hour=2, minute=0, second=0, microsecond=0)
+    run = run if run < now else run - timedelta(days=1)
+    schedule = {
+        **obj["status"]["snapshotSchedule"],
+        "since": (run - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    path = f"/apis/novacron.io/v1alpha1/namespaces/{real.scene.namespace}/virtualmachines"
+    patch = {"status": {"snapshotSchedule": schedule}}
+    real.scene.api.call("PATCH", f"{path}/example-vm/status", patch, merge=True)
+    obj = real.scene.until("example-vm", lambda obj: bool(obj["status"].get("snapshots")))
+    (snapshot,) = obj["status"]["snapshots"]
+    assert snapshot["name"] == f"snapshot-{run:%Y%m%d-%H%M%S}"
+    assert real.domain(obj).snapshotNum() == 1
