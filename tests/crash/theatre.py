@@ -244,8 +244,9 @@ def comparable(obj: Object | None) -> Object | None:
         assert entry.pop("size")
     if restored := status.get("restore"):
         assert restored.pop("completedAt")
-    for entry in status.get("volumes") or ():
-        entry["id"] = entry["id"][:-8]  # the rest is the machine's own
+    if volumes := status.get("volumes"):
+        # The rest of an id is the machine's own.
+        status["volumes"] = [{**entry, "id": entry["id"][:-8]} for entry in volumes]
     status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
     return {
         "finalizers": obj["metadata"].get("finalizers"),

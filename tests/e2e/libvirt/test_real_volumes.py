@@ -2,11 +2,14 @@
 
 import base64
 import json
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import libvirt
 import libvirt_qemu
+import pytest
 import yaml
 
 from e2e.libvirt.conftest import LibvirtStage
@@ -120,7 +123,15 @@ def _delete_and_look_what_is_kept(real: LibvirtStage, obj: Object) -> None:
         pool.storageVolLookupByName(file).delete()
 
 
-def test_a_storage_class_is_a_pool_of_the_host(real: LibvirtStage, tmp_path: Path) -> None:
+@pytest.fixture
+def shelf() -> Iterator[Path]:
+    """A directory that any user may look into, as that of a guest on a real host has to."""
+    with tempfile.TemporaryDirectory(prefix="novacron-shelf-") as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory)
+
+
+def test_a_storage_class_is_a_pool_of_the_host(real: LibvirtStage, shelf: Path) -> None:
     """A condition says what to set; a volume that vanishes is missed, and not replaced."""
     obj = real.deaf("classy")
     fast = {"name": "fast", "size": "64Mi", "storageClass": "fast-ssd", "reclaimPolicy": "Delete"}
@@ -130,26 +141,26 @@ def test_a_storage_class_is_a_pool_of_the_host(real: LibvirtStage, tmp_path: Pat
     assert "fast-ssd" in condition(told, "Configured")["message"]
     assert "spec.libvirt.storageClasses" in condition(told, "Configured")["message"]
 
-    pool = add_pool(real.outside, "ssd", tmp_path / "ssd")
+    pool = add_pool(real.outside, "ssd", shelf / "ssd")
     try:
         classes = {"libvirt": {"storageClasses": [{"name": "fast-ssd", "pool": "ssd"}]}}
         real.scene.api.patch_host(real.host, {"spec": classes})
         real.scene.until("classy", lambda obj: volumes(obj) == {"fast": ("64Mi", "Attached")})
-        file = next((tmp_path / "ssd").iterdir())
+        file = next((shelf / "ssd").iterdir())
         assert file.name.startswith(f"volume-{real.scene.namespace}.classy.fast-")
 
-        file.rename(tmp_path / "elsewhere")
+        file.rename(shelf / "elsewhere")
         pool.refresh()
         told = real.scene.until("classy", lambda obj: bool(condition(obj, "Configured")))
         assert condition(told, "Configured")["reason"] == "VolumeLost"
         assert not file.exists(), "nothing empty is put in its place"
-        (tmp_path / "elsewhere").rename(file)
+        (shelf / "elsewhere").rename(file)
         pool.refresh()
         real.scene.until_running("classy")
         assert real.domain(obj).isActive()
         real.scene.api.delete_machine(real.scene.namespace, "classy")
         real.scene.until_gone("classy")
-        assert list((tmp_path / "ssd").iterdir()) == []
+        assert list((shelf / "ssd").iterdir()) == []
     finally:
         pool.destroy()
         pool.undefine()
