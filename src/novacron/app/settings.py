@@ -29,4 +29,5 @@ class Settings:
     simulation_file: Path = Path("/var/lib/novacron/simulation.db")
     images_directory: Path = Path("/usr/share/novacron/images")
     shutdown_grace: timedelta = timedelta(seconds=60)
+    host_failure_grace: timedelta = timedelta(seconds=60)
     stop_deadline: timedelta = timedelta(seconds=20)

@@ -27,6 +27,7 @@ __all__ = ["MachineController"]
 log = logging.getLogger(__name__)
 
 UNSURE_AGAIN = timedelta(seconds=5)
+AT_ONCE = timedelta(0)
 
 
 @dataclass(slots=True)
@@ -66,7 +67,11 @@ class MachineController:
             if await self.writer.status(obj, self.kind.refusal(obj, str(error), self.now())):
                 self.events.warning(obj, "InvalidSpec", str(error))
             return None
-        if machine.awaits_placer:
+        cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
+        if machine.move_over or cancelled:
+            await self._forget_move(obj, machine)
+            return AT_ONCE
+        if machine.awaits_placer and machine.move is None:
             return None  # it grants or refuses what is asked for now, and that write wakes us
         try:
             round_ = await self.reconciler.reconcile(machine)
@@ -76,6 +81,12 @@ class MachineController:
             await self._write(obj, machine, broken(machine, error, self.now()))
             raise
         return await self._finish(obj, machine, round_)
+
+    async def _forget_move(self, obj: Object, machine: Machine) -> None:
+        """Take away the record of a move that has ended, and write down where the machine is."""
+        assert machine.host is not None
+        reserved = machine.reserved or machine.wanted
+        await self.writer.replace(self.kind.moving(obj, machine.host, reserved, None))
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
         try:
@@ -124,11 +135,15 @@ class MachineController:
         runs = round_.seen is not None and round_.seen.power is Power.ON
         measured = round_.seen.usage if round_.seen and runs else None
         due = due_in(machine.usage, measured, self._usage_written.get(machine.uid), now)
+        if machine.awaits_placer:
+            # Only a move was gone on with: what is asked for now is still to be looked at.
+            machine = replace(machine, generation=machine.seen_generation)
         report = summarise(machine, round_, now, write_usage=due == NOW)
         await self._write(obj, machine, report)
         # Told only after it was written down: a conflict would have the round done again.
         for happening in round_.happened:
-            self.events.normal(obj, happening.reason, happening.message)
+            say = self.events.warning if happening.warning else self.events.normal
+            say(obj, happening.reason, happening.message)
         _log(round_)
         soonest = (round_.look_again, due or None, round_.seen.due if round_.seen else None)
         return min((each for each in soonest if each is not None), default=None)

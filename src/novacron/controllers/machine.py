@@ -3,15 +3,18 @@
 A step owns one condition and may run any number of times; nothing here knows Kubernetes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from novacron.controllers.leftovers import removed_from, tidied
+from novacron.controllers.passage import Passage
 from novacron.controllers.restarts import Restarts
 from novacron.controllers.round import BACK_OFF, PENDING, Round, Scope
 from novacron.core.driver import Drivers
 from novacron.core.errors import DriverError, OutOfCapacity, Unreachable
 from novacron.core.machine import Machine, MachinePlan, Observed, Power
+from novacron.core.move import Move
 from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
 
 __all__ = ["DELETION", "LIFECYCLE", "MachineReconciler"]
@@ -158,7 +161,8 @@ LIFECYCLE = (
     Step("Configured", configure),
     Step("Powered", set_power),
 )
-DELETION = (Step("Removed", remove),)
+REMOVED = "Removed"
+DELETION = (Step(REMOVED, remove),)
 
 
 def utc_now() -> datetime:
@@ -182,7 +186,32 @@ class MachineReconciler:
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
-        steps = DELETION if machine.deleting else LIFECYCLE
+        if machine.move is not None and not machine.deleting:
+            return await self._passage(machine, machine.move).advance()
+        if machine.deleting and (waits := await self._withdrawn(machine)):
+            return Round({REMOVED: waits})
+        done = await self._steps(machine, DELETION if machine.deleting else LIFECYCLE)
+        if machine.leftovers and not machine.deleting and done.seen is not None:
+            return await tidied(machine, done, self.drivers)
+        return done
+
+    def _passage(self, machine: Machine, move: Move) -> Passage:
+        return Passage(machine, move, self.drivers, self.may_act, self.now(), self.grace)
+
+    async def _withdrawn(self, machine: Machine) -> Outcome | None:
+        """Remove a machine from wherever else it may be; return what that waits for, if so."""
+        elsewhere = machine.leftovers
+        if machine.move is not None:
+            if waits := await self._passage(machine, machine.move).withdraw():
+                return waits
+            elsewhere |= {machine.move.target}
+        for host in sorted(elsewhere - {machine.host or ""}):
+            self.may_act()
+            if waits := await removed_from(machine, host, self.drivers):
+                return waits
+        return None
+
+    async def _steps(self, machine: Machine, steps: Sequence[Step[Scope]]) -> Round:
         first = steps[0].condition
         driver = self.drivers.named(machine.ref.host)
         if driver is None:

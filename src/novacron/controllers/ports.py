@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from novacron.core.host import DeclaredHost, HostReport
 from novacron.core.machine import Holding, Machine, Resources
+from novacron.core.move import Move
 from novacron.core.report import MachineReport
 
 __all__ = ["HostKind", "MachineKind"]
@@ -21,11 +22,22 @@ class MachineKind(Protocol):
     def holding(self, obj: dict[str, Any]) -> Holding | None:
         """Return what is reserved for it, without parsing more of the object than that."""
 
+    def booking(self, obj: dict[str, Any]) -> Holding | None:
+        """Return what is reserved for it where it moves to."""
+
+    def asks_to_move(self, obj: dict[str, Any]) -> bool:
+        """Say whether it has a request to move, or wants to be placed differently than it was."""
+
     def is_settled(self, obj: dict[str, Any]) -> bool:
         """Say whether its status was written for the spec it has now."""
 
     def placed(self, obj: dict[str, Any], host: str, reserved: Resources) -> dict[str, Any]:
         """Return the object with our finalizer and the record of where its machine will be."""
+
+    def moving(
+        self, obj: dict[str, Any], host: str, reserved: Resources, move: Move | None
+    ) -> dict[str, Any]:
+        """Return the object with the record of a move in place of all requests; None is none."""
 
     def unplaced(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return the object without finalizer and record, for a machine that was never made."""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from novacron.controllers.restarts import Restarts
 from novacron.core.driver import Accepted, Driver
 from novacron.core.machine import Machine, Observed
+from novacron.core.move import MoveReport
 from novacron.core.steps import Done, Outcome
 
 __all__ = ["BACK_OFF", "PENDING", "Happening", "Round", "Scope"]
@@ -22,6 +23,7 @@ class Happening:
 
     reason: str
     message: str
+    warning: bool = False
 
 
 @dataclass(slots=True)
@@ -72,12 +74,19 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """How a round ended."""
+    """How a round ended.
+
+    ``host`` is where the machine is now, where that is not where it was; ``move`` and ``leftovers``
+    are None where nothing is new about them.
+    """
 
     outcomes: dict[str, Outcome]
     seen: Observed | None = None
     refused: bool = False
     happened: tuple[Happening, ...] = ()
+    host: str | None = None
+    move: MoveReport | None = None
+    leftovers: frozenset[str] | None = None
 
     @property
     def look_again(self) -> timedelta | None:

@@ -32,12 +32,14 @@ def summarise(
         claims["Placed"] = None
     return MachineReport(
         phase=phase_of(machine, round_.seen, round_.outcomes),
-        host=None if round_.refused else machine.host,
+        host=None if round_.refused else round_.host or machine.host,
         reserved=None if round_.refused else machine.reserved,
         refused_hosts=_refused_hosts(machine, round_),
         seen=round_.seen,
         conditions=merge_conditions(machine.conditions, claims, now),
         write_usage=write_usage,
+        move=round_.move,
+        leftovers=round_.leftovers,
     )
 
 
@@ -72,6 +74,8 @@ def _live_migratable(machine: Machine, round_: Round) -> Condition:
     if not round_.seen.live_migratable:
         message = "the host's driver cannot migrate machines live"
         return Condition(name, "False", "DriverCannotMigrate", message)
+    if round_.seen.immovable:
+        return Condition(name, "False", "Immovable", round_.seen.immovable)
     return Condition(name, "True", "MigrationCapable", "VM can be live migrated")
 
 

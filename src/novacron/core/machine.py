@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from novacron.core.conditions import Condition
+from novacron.core.move import Move, MovePolicy, MoveReport, MoveRequest
 
 __all__ = [
     "Holding",
@@ -136,7 +137,8 @@ class Observed:
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
-    somebody else changed about it, and ``ended`` why it is off if it was on.
+    somebody else changed about it, and ``ended`` why it is off if it was on. ``immovable`` says what
+    about it keeps it from moving while it runs.
     """
 
     uid: str
@@ -147,6 +149,7 @@ class Observed:
     addresses: tuple[str, ...] = ()
     usage: Usage | None = None
     live_migratable: bool = False
+    immovable: str | None = None
     due: timedelta | None = field(default=None, compare=False)
     abandoned: bool = False
     after_restart: Resources | None = None
@@ -185,6 +188,10 @@ class Machine:
     ``host`` and ``reserved`` are the placer's word: no machine is made before both are
     recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room
     for it after all; ``conditions`` and ``usage`` are what was last written.
+
+    ``move`` is under way; ``move_over`` says that the record of one that has ended is still to be
+    taken away. Hosts of ``leftovers`` did not answer when the machine left them for good.
+    ``only_host`` and ``leaving`` narrow down where it may be placed.
     """
 
     uid: str
@@ -209,6 +216,16 @@ class Machine:
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
+    move_policy: MovePolicy = MovePolicy()
+    move_request: MoveRequest | None = None
+    move_cancelled: bool = False
+    move: Move | None = None
+    move_over: bool = False
+    last_move: MoveReport | None = None
+    wishes_changed: bool = False
+    leftovers: frozenset[str] = frozenset()
+    only_host: str | None = None
+    leaving: str | None = None
 
     @property
     def ref(self) -> MachineRef:
@@ -216,6 +233,10 @@ class Machine:
         if self.host is None:
             raise ValueError(f"{self.namespace}/{self.name} has no host yet")
         return MachineRef(self.uid, self.namespace, self.name, self.host)
+
+    def ref_on(self, host: str) -> MachineRef:
+        """The reference by which the driver of another host knows it."""
+        return MachineRef(self.uid, self.namespace, self.name, host)
 
     def condition(self, name: str) -> Condition | None:
         """Return what was last written under a name."""

@@ -4,7 +4,7 @@ Pure: values in, a decision out. It knows neither Kubernetes nor any hypervisor,
 and draws no lots, so the operator, the tests and the benchmarks run the same code.
 """
 
-from novacron.scheduler.engine import Decision, Nowhere, Placed, choose, fits
+from novacron.scheduler.engine import Decision, Nowhere, Placed, choose, fits, unwelcome
 from novacron.scheduler.explain import Refusal, one_line, refusals
 from novacron.scheduler.table import HostTable
 
@@ -18,4 +18,5 @@ __all__ = [
     "fits",
     "one_line",
     "refusals",
+    "unwelcome",
 ]

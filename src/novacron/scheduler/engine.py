@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from novacron.core.host import Host
 from novacron.core.machine import Machine, Resources
-from novacron.scheduler.filters import FILTERS
+from novacron.scheduler.filters import FILTERS, WISHES, Refused
 from novacron.scheduler.scores import SCORES
 from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask
 
-__all__ = ["Decision", "Nowhere", "Placed", "Survey", "choose", "fits"]
+__all__ = ["Decision", "Nowhere", "Placed", "Survey", "choose", "fits", "unwelcome"]
 
 FITS, NO_HOST = len(FILTERS), len(FILTERS) + 1
 
@@ -102,6 +102,23 @@ def _best(table: HostTable, machine: Machine, survey: Survey, fitting: Mask) -> 
     assert host is not None, "a vacant row never fits"
     by_name = {score.name: float(rating[row]) for score, rating in ratings}
     return Placed(host.name, float(total[row]), by_name, survey)
+
+
+def unwelcome(table: HostTable, machine: Machine, host: str) -> str | None:
+    """Say in which way a host is not what the machine's owner wants, or None when it is.
+
+    Whether there is room, or new machines are let in, is of no concern to one that is there.
+    """
+    row = table.row(host)
+    if row is None:
+        return None
+    for wish in (each for each in FILTERS if each.name in WISHES):
+        refused = wish.refuses(table, machine)
+        if refused is not None and refused[row]:
+            there = table.hosts[row]
+            assert there is not None
+            return wish.phrase(machine, Refused([there], table.free[:, [row]]))
+    return None
 
 
 def fits(table: HostTable, uid: str, host: str, size: Resources) -> str | None:

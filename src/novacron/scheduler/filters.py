@@ -15,7 +15,7 @@ from novacron.core.host import Host
 from novacron.core.machine import Machine
 from novacron.scheduler.table import CPU, DISK, MEMORY, REPELLING, HostTable, Mask
 
-__all__ = ["FILTERS", "Filter", "Refused", "lack"]
+__all__ = ["FILTERS", "WISHES", "Filter", "Refused", "lack"]
 
 NAMED_AT_MOST = 3
 
@@ -78,6 +78,32 @@ def _refused_before(table: HostTable, machine: Machine) -> Mask | None:
 
 def _say_refused_before(_: Machine, __: Refused) -> str:
     return "refused it before"
+
+
+def _unasked(table: HostTable, machine: Machine) -> Mask | None:
+    if machine.only_host is None:
+        return None
+    mask = np.ones(table.size, dtype=np.bool_)
+    if (row := table.row(machine.only_host)) is not None:
+        mask[row] = False
+    return mask
+
+
+def _say_unasked(machine: Machine, refused: Refused) -> str:
+    return f"{_be(refused)} not {machine.only_host}, which was asked for"
+
+
+def _being_left(table: HostTable, machine: Machine) -> Mask | None:
+    row = table.row(machine.leaving) if machine.leaving else None
+    if row is None:
+        return None
+    mask = np.zeros(table.size, dtype=np.bool_)
+    mask[row] = True
+    return mask
+
+
+def _say_being_left(_: Machine, __: Refused) -> str:
+    return "is where it is now"
 
 
 def _unselected(table: HostTable, machine: Machine) -> Mask | None:
@@ -148,6 +174,8 @@ def _some(words: Iterable[str]) -> str:
 # In this order a refused host gets its reason: first what is wrong with the host itself, then
 # what the machine's owner asked for, and last the room, which is what changes most.
 FILTERS: tuple[Filter, ...] = (
+    Filter("Asked", _unasked, _say_unasked),
+    Filter("Elsewhere", _being_left, _say_being_left),
     Filter("Ready", _unready, _say_unready),
     Filter("Schedulable", _cordoned, _say_cordoned),
     Filter("NotRefused", _refused_before, _say_refused_before),
@@ -157,3 +185,5 @@ FILTERS: tuple[Filter, ...] = (
     Filter("Memory", _too_little_memory, _say_too_little_memory),
     Filter("Disk", _too_little_disk, _say_too_little_disk),
 )
+# The names of those that say what the machine's owner asked for.
+WISHES = frozenset({"Selector"})

@@ -7,11 +7,13 @@ addresses back, so no writer, not even a person with a SQLite shell, can get the
 __all__ = ["SCHEMA", "SCHEMA_VERSION"]
 
 # The number that SCHEMA leaves in the file; raise both together.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # A machine is what it is (vcpus, power, …) and, while an operation is under way, also what it
 # will be when that ends (next_…). Until then it holds the greater of both, so that neither a
 # growing nor a shrinking machine can be promised away. Outside an operation both are the same.
+# A machine that moves is on its host and holds as much of the one it goes to (to_host_id) until it
+# is there. It takes its addresses along, which are of the network of the host that it was made on.
 # Address slot 0 is the network's own and slot 1 its gateway, so machines begin at 2.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS hosts (
@@ -32,6 +34,8 @@ CREATE TABLE IF NOT EXISTS free_slots (
 CREATE TABLE IF NOT EXISTS machines (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   host_id INTEGER NOT NULL REFERENCES hosts (id),
+  to_host_id INTEGER REFERENCES hosts (id),
+  network_host_id INTEGER NOT NULL REFERENCES hosts (id),
   uid TEXT,
   namespace TEXT NOT NULL,
   name TEXT NOT NULL,
@@ -51,7 +55,8 @@ CREATE TABLE IF NOT EXISTS machines (
   held_memory_mib INTEGER AS (max(memory_mib, next_memory_mib)),
   held_disk_mib INTEGER AS (max(disk_mib, next_disk_mib)),
   UNIQUE (host_id, uid),
-  CHECK ((change IS NULL) = (ends_us IS NULL))
+  CHECK ((change IS NULL) = (ends_us IS NULL)),
+  CHECK ((to_host_id IS NULL) = (change IS NOT 'move'))
 );
 
 CREATE INDEX IF NOT EXISTS changing_machines ON machines (ends_us) WHERE ends_us IS NOT NULL;
@@ -76,15 +81,35 @@ BEGIN
   WHERE id = new.host_id;
 END;
 
+CREATE TRIGGER IF NOT EXISTS machine_sent AFTER UPDATE ON machines
+WHEN old.to_host_id IS NULL AND new.to_host_id IS NOT NULL
+BEGIN
+  UPDATE hosts SET
+    held_vcpus = held_vcpus + new.held_vcpus,
+    held_memory_mib = held_memory_mib + new.held_memory_mib,
+    held_disk_mib = held_disk_mib + new.held_disk_mib
+  WHERE id = new.to_host_id;
+END;
+
+CREATE TRIGGER IF NOT EXISTS machine_moved AFTER UPDATE ON machines
+WHEN old.to_host_id IS NOT NULL AND new.to_host_id IS NULL
+BEGIN
+  UPDATE hosts SET
+    held_vcpus = held_vcpus - old.held_vcpus,
+    held_memory_mib = held_memory_mib - old.held_memory_mib,
+    held_disk_mib = held_disk_mib - old.held_disk_mib
+  WHERE id = CASE WHEN new.host_id = old.to_host_id THEN old.host_id ELSE old.to_host_id END;
+END;
+
 CREATE TRIGGER IF NOT EXISTS machine_gone AFTER DELETE ON machines BEGIN
   UPDATE hosts SET
     held_vcpus = held_vcpus - old.held_vcpus,
     held_memory_mib = held_memory_mib - old.held_memory_mib,
     held_disk_mib = held_disk_mib - old.held_disk_mib
-  WHERE id = old.host_id;
+  WHERE id IN (old.host_id, old.to_host_id);
   INSERT INTO free_slots (host_id, slot)
-    SELECT old.host_id, value FROM json_each(old.slots);
+    SELECT old.network_host_id, value FROM json_each(old.slots);
 END;
 
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 """

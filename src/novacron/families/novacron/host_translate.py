@@ -5,7 +5,15 @@ Reads objects as the API server stores them: their shape was checked by their sc
 
 from typing import Any
 
-from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks, Overcommit, Taint
+from novacron.core.host import (
+    DeclaredHost,
+    Drain,
+    HostFacts,
+    HostReport,
+    NodeMarks,
+    Overcommit,
+    Taint,
+)
 from novacron.core.quantity import format_mib
 from novacron.families.novacron.wording import (
     amounts,
@@ -63,6 +71,7 @@ def _host(obj: Object) -> DeclaredHost:
         labels=spec.get("labels") or {},
         taints=_taints(spec.get("taints")),
         unschedulable=spec.get("unschedulable", False),
+        drain=_drain(spec.get("drain")),
         overcommit=Overcommit(**(spec.get("overcommit") or {})),
         deleting="deletionTimestamp" in metadata,
         generation=metadata["generation"],
@@ -70,6 +79,12 @@ def _host(obj: Object) -> DeclaredHost:
         allocatable=amounts(status.get("allocatable")),
         node_marks=_node_marks(status.get("node") or {}),
     )
+
+
+def _drain(written: Object | None) -> Drain | None:
+    if written is None:
+        return None
+    return Drain(written.get("stopAllowed", False), written.get("atOnce", 2))
 
 
 def _node_marks(node: Object) -> NodeMarks:

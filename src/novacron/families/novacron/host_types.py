@@ -21,6 +21,7 @@ from novacron.families.novacron.shared_types import Amount, Amounts, Condition, 
 __all__ = [
     "Host",
     "HostCpu",
+    "HostDrain",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
@@ -72,6 +73,15 @@ class HostOvercommit(Model):
     """Times the disk space."""
 
 
+class HostDrain(Model):
+    """How machines leave the host."""
+
+    stop_allowed: bool = False
+    """Whether machines that cannot move while they run may be stopped for it."""
+    at_once: Annotated[int, Field(ge=1, le=64)] = 2
+    """How many leave at the same time."""
+
+
 class SimulatedCapacity(Model):
     """How much the simulated host has."""
 
@@ -96,12 +106,14 @@ class SimulatedDelays(Model):
     """To give one more or less."""
     delete: Duration = "0s"
     """To remove one."""
+    move: Duration = "0s"
+    """To move one to another host."""
 
 
 class SimulatedFault(Model):
     """Something that goes wrong on the simulated host."""
 
-    operation: Literal["create", "resize", "start", "stop", "delete", "observe", "hosts"]
+    operation: Literal["create", "resize", "start", "stop", "delete", "move", "observe", "hosts"]
     """What goes wrong."""
     error: Literal["Unreachable", "Busy", "OutOfCapacity", "Rejected", "Unsupported"]
     """How it goes wrong."""
@@ -219,6 +231,8 @@ class HostSpec(Model):
     """What keeps machines away from it."""
     unschedulable: bool = False
     """Whether it takes no new machines."""
+    drain: HostDrain | None = None
+    """Move all machines away, and take no new ones."""
     overcommit: HostOvercommit = HostOvercommit()
     """How many times over it may be promised."""
     simulation: Simulation | None = None

@@ -8,6 +8,7 @@ lists there are no defaults: Argo CD compares lists as a whole and would see a d
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -22,8 +23,20 @@ from novacron.core.machine import (
     Unanswered,
     Usage,
 )
+from novacron.core.move import Move
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
+from novacron.families.novacron.move_translate import (
+    MIGRATE_CANCEL,
+    last_move,
+    move_of,
+    policy_of,
+    request_of,
+    wishes_of,
+    with_move,
+    without_move,
+    written_move,
+)
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -70,6 +83,16 @@ class VirtualMachineKind:
         available = _available((obj.get("status") or {}).get("resources")) or Resources()
         return Holding(obj["metadata"]["uid"], host, available.covering(reserved or Resources()))
 
+    def booking(self, obj: Object) -> Holding | None:
+        """Return what is reserved for it where it moves to."""
+        move, _ = move_of(obj)
+        held = self.holding(obj)
+        return None if move is None or held is None else replace(held, host=move.target)
+
+    def asks_to_move(self, obj: Object) -> bool:
+        """Say whether it has a request to move, or wants to be placed differently than it was."""
+        return request_of(obj) is not None or _wishes_changed(obj)
+
     def is_settled(self, obj: Object) -> bool:
         """Say whether its status was written for the spec it has now."""
         seen = (obj.get("status") or {}).get("observedGeneration")
@@ -78,7 +101,13 @@ class VirtualMachineKind:
     def placed(self, obj: Object, host: str, reserved: Resources) -> Object:
         """Return the object with our finalizer and the record of where its machine will be."""
         metadata = obj["metadata"]
-        record = {"uid": metadata["uid"], "host": host, **(written_amounts(reserved) or {})}
+        wishes = wishes_of(obj["spec"]["template"]["spec"])
+        record = {
+            "uid": metadata["uid"],
+            "host": host,
+            "wishes": wishes,
+            **(written_amounts(reserved) or {}),
+        }
         finalizers = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
         annotations = {
             **(metadata.get("annotations") or {}),
@@ -90,6 +119,11 @@ class VirtualMachineKind:
             "annotations": annotations,
         }
         return {**obj, "metadata": changed}
+
+    def moving(self, obj: Object, host: str, reserved: Resources, move: Move | None) -> Object:
+        """Return the object with the record of a move in place of all requests; None is none."""
+        asked = without_move(obj) if move is None else with_move(obj, move)
+        return self.placed(asked, host, reserved)
 
     def unplaced(self, obj: Object) -> Object:
         """Return the object without finalizer and record, for a machine that was never made."""
@@ -112,6 +146,10 @@ class VirtualMachineKind:
         has = report.seen.resources if report.seen else None
         status["reservation"] = written_amounts(None if report.reserved == has else report.reserved)
         status["refusedHosts"] = sorted(report.refused_hosts) or None
+        if report.leftovers is not None:
+            status["leftoverHosts"] = sorted(report.leftovers) or None
+        if report.move is not None:
+            status["migration"] = written_move(report.move)
         status["conditions"] = written_conditions(report.conditions)
         status["observedGeneration"] = machine.generation
         if report.seen is not None:
@@ -136,6 +174,7 @@ def _machine(obj: Object) -> Machine:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     template = spec["template"]["spec"]
     host, reserved = _placement(obj)
+    move, move_over = move_of(obj)
     return Machine(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
@@ -159,6 +198,14 @@ def _machine(obj: Object) -> Machine:
         refused_hosts=frozenset(status.get("refusedHosts") or ()),
         conditions=conditions_of(status),
         usage=_usage(status.get("resources")),
+        move_policy=policy_of(spec),
+        move_request=request_of(obj),
+        move_cancelled=MIGRATE_CANCEL in (metadata.get("annotations") or {}),
+        move=move,
+        move_over=move_over,
+        last_move=last_move(status),
+        wishes_changed=_wishes_changed(obj),
+        leftovers=frozenset(status.get("leftoverHosts") or ()),
     )
 
 
@@ -183,6 +230,16 @@ def _placement(obj: Object) -> tuple[str | None, Resources | None]:
         return None, None
     void = host in (status.get("refusedHosts") or ())
     return (host, reserved) if ours and not void else (None, None)
+
+
+def _wishes_changed(obj: Object) -> bool:
+    """Say whether its owner wants it elsewhere than when it was last placed."""
+    text = (obj["metadata"].get("annotations") or {}).get(PLACEMENT)
+    try:
+        before = json.loads(text or "{}").get("wishes")
+    except (AttributeError, ValueError):
+        return False
+    return before is not None and before != wishes_of(obj["spec"]["template"]["spec"])
 
 
 def _wanted(resources: Object) -> Resources:
