@@ -28,6 +28,9 @@ def state_of(item: Object | None) -> str:
     if item is None:
         return "deleted"
     phase = status(item).get("phase") or "not looked at yet"
+    if phase == "Migrating":
+        migration = status(item).get("migration") or {}
+        return f"Migrating to {migration.get('targetNode')}: {migration.get('progress', 0)} %"
     ready = condition(item, "Ready")
     why = ready.get("message") or ready.get("reason")
     return phase if phase == "Running" or not why else f"{phase}: {why}"
@@ -42,6 +45,7 @@ async def follow(
     *,
     seconds: float,
     tell: Tell = lambda text: click.echo(text, err=True),
+    words: Callable[[Object | None], str] = state_of,
 ) -> Object | None:
     """Return the object when it is as wanted (None: gone); fail when time runs out."""
     last = ""
@@ -49,7 +53,7 @@ async def follow(
     async def watch() -> Object | None:
         nonlocal last
         async for item in _states(client, resource, name, namespace, int(seconds) + 1):
-            state = state_of(item)
+            state = words(item)
             if state != last:
                 tell(f"{name}: {state}")
             last = state

@@ -87,14 +87,15 @@ def live_or_not(machine: Machine, bid: Bid) -> bool | Refused:
         return False
     if bid.to is not None and bid.to == machine.host:
         return Refused("AlreadyThere", f"it is on host {bid.to}")
-    if machine.power is Power.OFF:
-        return False
-    movable = machine.condition("LiveMigratable")
+    return _while_it_runs(machine, bid) if machine.power is Power.ON else False
+
+
+def _while_it_runs(machine: Machine, bid: Bid) -> bool | Refused:
+    movable, ready = machine.condition("LiveMigratable"), machine.condition("Ready")
     if movable is not None and movable.status == "False":
         if bid.stop_allowed and movable.reason != "DriverCannotMigrate":
             return False
         return Refused(movable.reason, movable.message)
-    ready = machine.condition("Ready")
     if ready is None or ready.status != "True":
         why = ready.message if ready else "it was not looked at yet"
         return Refused("NotRunning", f"it does not run as it should: {why}")

@@ -1,4 +1,4 @@
-"""What is left of a machine on hosts that it is not on any more, and did not answer when it went."""
+"""What is left of a machine on hosts that did not answer when it went from them."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -94,20 +94,18 @@ class Mover:
         if machine.host is None or machine.move_over:
             return None
         bid = bid_of(machine, self.ledger, self.now(), self.grace)
-        if isinstance(bid, timedelta):
-            return bid
-        if machine.move is not None:
-            if bid is not None and bid.lost and not machine.move.lost:
-                return await self._decide(obj, machine, bid)
-            return None
-        if machine.move_cancelled and machine.move_request:
-            await self._drop(obj, machine)
-            return None
-        if bid is None:
-            if machine.wishes_changed:
-                await self._drop(obj, machine)  # where it is will do, which is to be remembered
-            return None
-        return await self._decide(obj, machine, bid)
+        return bid if isinstance(bid, timedelta) else await self._answer(obj, machine, bid)
+
+    async def _answer(self, obj: Object, machine: Machine, bid: Bid | None) -> timedelta | None:
+        lost = bid is not None and bid.lost
+        if machine.move is not None and (machine.move.lost or not lost):
+            return None  # it is on its way
+        withdrawn = machine.move_cancelled and machine.move_request and not lost
+        if bid is not None and not withdrawn:
+            return await self._decide(obj, machine, bid)
+        if withdrawn or machine.wishes_changed:
+            await self._drop(obj, machine)  # where it is will do, which is to be remembered
+        return None
 
     async def _fetch(self, key: Key) -> Object | None:
         obj = self.writer.cache.get(key)

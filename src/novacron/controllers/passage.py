@@ -8,6 +8,7 @@ on. The machine is its target's only once it is seen there and no longer on its 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
 from novacron.controllers.round import Happening, Round
 from novacron.core.driver import Drivers
@@ -38,6 +39,11 @@ class Silent:
 Sight = Observed | Silent | None
 
 
+def _has_come(there: Sight) -> TypeGuard[Observed]:
+    """Say whether a machine is at its new host for good."""
+    return isinstance(there, Observed) and there.changing not in ON_THE_WAY
+
+
 @dataclass(slots=True)
 class Passage:
     """One machine between two hosts in one round."""
@@ -55,24 +61,32 @@ class Passage:
         if self.move.lost:
             return await self._begin_anew()
         there, here = await self._look(self.move.target), await self._look(self.move.source)
-        moving = here if isinstance(here, Observed) and here.changing == "move" else None
-        if isinstance(there, Observed) and there.changing not in ON_THE_WAY and not moving:
+        if isinstance(here, Observed):
+            return await self._leave(here, there)
+        return await self._left(here, there)
+
+    async def _leave(self, here: Observed, there: Sight) -> Round:
+        """Go on with a machine that its old host still has."""
+        if here.changing == "move":
+            return await self._follow(here)
+        if _has_come(there):
             return await self._settle_in(there)
-        if moving is not None:
-            return await self._follow(moving)
-        if isinstance(here, Silent):
-            return self._wait(None, "HostUnreachable", here.why, LATER)
-        if isinstance(there, Observed) and here is None:
-            return self._wait(there, MIGRATING, "about to run there", SOON)
-        if here is None:
-            if isinstance(there, Silent):
-                return self._wait(None, "HostUnreachable", there.why, LATER)
-            return await self._stay(None, MoveResult.FAILED, "MachineLost", "it is on neither host")
         if self.machine.move_cancelled:
             return await self._stay(here, MoveResult.CANCELLED, "Cancelled", "as asked")
         if isinstance(there, Silent):
             return await self._stay(here, MoveResult.FAILED, "TargetUnreachable", there.why)
         return await self._set_off(here)
+
+    async def _left(self, here: Silent | None, there: Sight) -> Round:
+        """Go on with a machine that its old host has no more, or does not tell of."""
+        if _has_come(there):
+            return await self._settle_in(there)
+        if isinstance(there, Observed) and here is None:
+            return self._wait(there, MIGRATING, "about to run there", SOON)
+        for sight in (here, there):
+            if isinstance(sight, Silent):
+                return self._wait(None, "HostUnreachable", sight.why, LATER)
+        return await self._stay(None, MoveResult.FAILED, "MachineLost", "it is on neither host")
 
     async def withdraw(self) -> Outcome | None:
         """Have a machine that is to be removed not move any more; None once it does not."""

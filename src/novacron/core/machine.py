@@ -137,8 +137,8 @@ class Observed:
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
-    somebody else changed about it, and ``ended`` why it is off if it was on. ``immovable`` says what
-    about it keeps it from moving while it runs.
+    somebody else changed about it, and ``ended`` why it is off if it was on. ``immovable`` says
+    what about it keeps it from moving while it runs.
     """
 
     uid: str
@@ -216,7 +216,7 @@ class Machine:
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
-    move_policy: MovePolicy = MovePolicy()
+    move_policy: MovePolicy = field(default_factory=MovePolicy)
     move_request: MoveRequest | None = None
     move_cancelled: bool = False
     move: Move | None = None

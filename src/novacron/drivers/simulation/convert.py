@@ -75,5 +75,6 @@ def observed_all(rows: Iterable[SeenRow], fractions: UsageFractions) -> list[Obs
             values = shared[kind] = (state, size, fractions.of(size, state))
         state, size, usage = values
         reachable = split_addresses(addresses) if state is on else ()
-        add(Observed(uid, f"{ID_PREFIX}{number}", state, size, change, reachable, usage, True))
+        known = (uid, f"{ID_PREFIX}{number}", state, size, change, reachable, usage)
+        add(Observed(*known, live_migratable=True))
     return seen

@@ -32,8 +32,8 @@ POWER = (
 )
 SIZE = (
     "UPDATE machines SET vcpus = ?2, memory_mib = ?3, disk_mib = ?4, next_vcpus = ?2, "
-    "next_memory_mib = ?3, next_disk_mib = ?4, next_power = power, to_host_id = NULL, change = NULL, "
-    "ends_us = NULL WHERE uid = ?1"
+    "next_memory_mib = ?3, next_disk_mib = ?4, next_power = power, to_host_id = NULL, "
+    "change = NULL, ends_us = NULL WHERE uid = ?1"
 )
 DESTROY = "DELETE FROM machines WHERE uid = ?1"
 
