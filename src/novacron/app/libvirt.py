@@ -4,7 +4,7 @@ import base64
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from novacron.app.settings import Settings
 from novacron.core.errors import Rejected, Unreachable
@@ -37,6 +37,7 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
         uri=host.endpoint or "",
         pool=host.settings.get("storagePool", "novacron"),
         pool_path=host.settings.get("storagePath"),
+        **_migration(host.settings.get("migration") or {}),
     )
     network = host.settings.get("network") or (USER_MODE if declared.is_session else OWN_NETWORK)
     return LibvirtDriver(
@@ -44,6 +45,14 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
         partial(builtin_image, settings.images_directory),
         partial(_credentials, client, settings.namespace, host.credentials),
     )
+
+
+def _migration(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        f"migration_{name}": settings[name]
+        for name in ("uri", "address", "tls")
+        if name in settings
+    }
 
 
 def builtin_image(directory: Path, name: str) -> Path | None:

@@ -19,13 +19,13 @@ async def tidied(machine: Machine, done: Round, drivers: Drivers) -> Round:
     """Return the round with leftovers removed from hosts that answer again."""
     home: object = drivers.named(machine.ref.host)
     assert isinstance(home, LiveMigration)
-    storage = await home.storage()
+    kept = await home.pack(machine.ref)
     left = set(machine.leftovers)
     for host in machine.leftovers:
         driver: object = drivers.named(host)
         if isinstance(driver, LiveMigration) and not drivers.trouble(host):
             try:
-                await driver.clear_out(machine.ref_on(host), storage)
+                await driver.clear_out(machine.ref_on(host), kept)
             except DriverError:
                 continue
             left.discard(host)

@@ -61,14 +61,15 @@ class Passage:
         if self.move.lost:
             return await self._begin_anew()
         there, here = await self._look(self.move.target), await self._look(self.move.source)
+        progress = await self._progress() if isinstance(here, Observed) else None
+        if isinstance(here, Observed) and progress is not None:
+            return await self._follow(here, progress)
         if isinstance(here, Observed):
             return await self._leave(here, there)
         return await self._left(here, there)
 
     async def _leave(self, here: Observed, there: Sight) -> Round:
         """Go on with a machine that its old host still has."""
-        if here.changing == "move":
-            return await self._follow(here)
         if _has_come(there):
             return await self._settle_in(there)
         if self.machine.move_cancelled:
@@ -92,7 +93,7 @@ class Passage:
         """Have a machine that is to be removed not move any more; None once it does not."""
         source = self._mover(self.move.source)
         here = await self._look(self.move.source)
-        if source is not None and isinstance(here, Observed) and here.changing == "move":
+        if source and isinstance(here, Observed) and await self._progress() is not None:
             self.may_act()
             await source.cancel_move(self.machine.ref)
             return Wait("Cancelling", SOON, f"its move to host {self.move.target} is cancelled")
@@ -106,7 +107,7 @@ class Passage:
             return await self._stay(here, MoveResult.FAILED, "DriverCannotMigrate", reason)
         if here.power is Power.OFF and self.move.live:
             return await self._stay(here, MoveResult.FAILED, "GuestStopped", "it does not run")
-        if here.changing or (here.power is Power.ON and not self.move.live):
+        if here.power is Power.ON and not self.move.live:
             return await self._stop_first(here)
         self.may_act()
         try:
@@ -132,16 +133,19 @@ class Passage:
             await driver.set_power(self.machine.ref, Power.OFF, force=force)
         return self._wait(here, MIGRATING, "is stopped first", LOOK)
 
-    async def _follow(self, here: Observed) -> Round:
+    async def _progress(self) -> MoveProgress | None:
+        """Tell how far the machine is, if it is being sent."""
+        source = self._mover(self.move.source)
+        return await source.movement(self.machine.ref) if source else None
+
+    async def _follow(self, here: Observed, progress: MoveProgress) -> Round:
         source = self._mover(self.move.source)
         assert source is not None
         if self.machine.move_cancelled:
             self.may_act()
             await source.cancel_move(self.machine.ref)
             return self._wait(here, MIGRATING, "is cancelled", SOON)
-        progress = await source.movement(self.machine.ref)
-        said = f"{progress.percent} %" if progress else "begins"
-        return self._wait(here, MIGRATING, said, LOOK, progress)
+        return self._wait(here, MIGRATING, "is under way", LOOK, progress)
 
     async def _settle_in(self, there: Observed) -> Round:
         """Make the machine its new host's own, and remove what is left where it was."""
@@ -150,7 +154,7 @@ class Passage:
         self.may_act()
         plan = self._plan()
         progress = await target.arrived(plan, await self._left_behind(), live=self.move.live)
-        left = await self._clear(self.move.source, await target.storage())
+        left = await self._clear(self.move.source, self.move.target)
         seen = await self._observe(self.move.target) or there
         self._tell("Migrated", f"moved from host {self.move.source} to {self.move.target}")
         return self._end(seen, MoveResult.SUCCEEDED, "", "", progress, left)
@@ -166,10 +170,8 @@ class Passage:
         self, here: Observed | None, result: MoveResult, reason: str, message: str
     ) -> Round:
         """End the move with the machine where it was, and nothing of it where it did not go."""
-        source = self._mover(self.move.source)
-        storage = await source.storage() if source else frozenset()
         self.may_act()
-        left = await self._clear(self.move.target, storage)
+        left = await self._clear(self.move.target, self.move.source)
         stays = f"stays on host {self.move.source}: {message}"
         self._tell(f"Migration{result}", stays, warning=result is MoveResult.FAILED)
         return self._end(here, result, reason, message, MoveProgress(), left)
@@ -200,13 +202,16 @@ class Passage:
         left = self.machine.leftovers | {lost}
         return self._end(seen, MoveResult.SUCCEEDED, "HostLost", f"host {lost} is off", left=left)
 
-    async def _clear(self, host: str, elsewhere: frozenset[str]) -> frozenset[str]:
+    async def _clear(self, host: str, home: str) -> frozenset[str]:
         """Remove what is left on a host; return all hosts where that is still to be done."""
-        driver = self._mover(host)
+        driver, keeper = self._mover(host), self._mover(home)
         if driver is None:
             return self.machine.leftovers
         try:
-            await driver.clear_out(self.machine.ref_on(host), elsewhere)
+            if self.drivers.trouble(host) or keeper is None:
+                raise Unreachable(f"host {host} cannot be cleared now")
+            kept = await keeper.pack(self.machine.ref_on(home))
+            await driver.clear_out(self.machine.ref_on(host), kept)
         except DriverError:
             return self.machine.leftovers | {host}
         return self.machine.leftovers - {host}

@@ -16,9 +16,8 @@ __all__ = ["Destination", "LiveMigration", "Luggage"]
 
 @dataclass(frozen=True, slots=True)
 class Luggage:
-    """What a machine has on the host that it leaves; ``storage`` names where its disks are."""
+    """What a machine has on the host that it is on."""
 
-    storage: frozenset[str]
     contents: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -53,10 +52,10 @@ class LiveMigration(Protocol):
     async def cancel_move(self, ref: MachineRef) -> None:
         """Have the machine stay; done when it is no longer being sent."""
 
-    async def clear_out(self, ref: MachineRef, elsewhere: frozenset[str]) -> None:
-        """Remove what is left of a machine that is on another host now.
+    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
+        """Remove what is left of a machine that is on another host, where it has ``kept``.
 
-        Disks in a storage that is named stay: it is where the machine has them now.
+        Disks in a storage that both hosts reach stay: they are the same.
         """
 
     async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:
@@ -69,9 +68,6 @@ class LiveMigration(Protocol):
 
         Returns what it took, where that is known. One that did not come live is off then.
         """
-
-    async def storage(self) -> frozenset[str]:
-        """Tell the names of the storages that the host's disks are in; shared ones have one."""
 
     async def has_disks(self, ref: MachineRef) -> bool:
         """Say whether the disks of a machine that is not here are within reach."""

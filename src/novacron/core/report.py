@@ -66,7 +66,8 @@ def ready_of(machine: Machine, outcomes: dict[str, Outcome]) -> Condition:
     """Derive Ready: every step is done and the machine runs as it should."""
     for name, outcome in outcomes.items():
         if outcome.reason == MIGRATING and machine.move and machine.move.live:
-            return Condition("Ready", "True", MIGRATING, outcome.message)
+            message = f"VM is running and moves to host {machine.move.target}"
+            return Condition("Ready", "True", MIGRATING, message)
         if not isinstance(outcome, Done):
             status = "Unknown" if outcome.reason == "HostUnreachable" else "False"
             return Condition("Ready", status, outcome.reason, outcome.message or f"{name} waits")

@@ -131,11 +131,12 @@ class Builder:
         if domain.running is not None:
             self._change_running(plan, domain)
 
-    def remove(self, uid: str, domain: Domain | None) -> None:
-        """Remove a machine and all it has."""
+    def remove(self, uid: str, domain: Domain | None, *, disks: bool = True) -> None:
+        """Remove a machine and all it has, or only what its host knows of it."""
         if domain is not None and domain.power is Power.ON:
             _unless_gone(domain.handle.destroy, libvirt.VIR_ERR_OPERATION_INVALID)
-        self.pool.remove_all(volume_prefix(uid))
+        if disks:
+            self.pool.remove_all(volume_prefix(uid))
         if domain is not None:
             flags = (
                 libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
@@ -156,15 +157,25 @@ class Builder:
             raise
         return spare_name(plan.ref)
 
-    def _write(self, plan: MachinePlan, name: str, seed: str) -> Defined:
-        place = Place(
+    def draft(self, plan: MachinePlan) -> str:
+        """Return how a machine that comes from elsewhere would be written down here."""
+        if self.host.network and plan.nics:
+            ensure_network(self._connection, self.host.network)
+        seed = seed_volume(plan.ref.uid, seed_of(plan))
+        return definition(plan, self._free_name(plan), seed, self._place)
+
+    @property
+    def _place(self) -> Place:
+        return Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
             network=self.host.network,
             accelerator=self.machinery.accelerator,
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
         )
-        handle = self._connection.defineXML(definition(plan, name, seed, place))
+
+    def _write(self, plan: MachinePlan, name: str, seed: str) -> Defined:
+        handle = self._connection.defineXML(definition(plan, name, seed, self._place))
         # What libvirt made of it is what a later look is compared with.
         defined = Defined.read(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
         assert defined is not None

@@ -18,6 +18,7 @@ __all__ = [
     "Accelerator",
     "Defined",
     "console_log",
+    "console_past",
     "definition",
     "domain_uuid",
     "mac_of",
@@ -83,6 +84,11 @@ def seed_volume(uid: str, seed: bytes) -> str:
 def console_log(uid: str) -> str:
     """Return the name of the file that keeps what the guest says."""
     return f"{volume_prefix(uid)}console.log"
+
+
+def console_past(uid: str) -> str:
+    """Return the name of the file with what the guest said on hosts that it has left."""
+    return f"{volume_prefix(uid)}console-past.log"
 
 
 def mac_of(uid: str, index: int, nic: Nic) -> str:
@@ -195,6 +201,7 @@ class Defined:
     shape: str
     agent: bool
     macs: tuple[str, ...]
+    hostdev: bool
 
     @property
     def resources(self) -> Resources:
@@ -222,6 +229,7 @@ class Defined:
             shape=shape_of(xml),
             agent=channel is not None and channel.get("state") == "connected",
             macs=tuple(mac.get("address") or "" for mac in domain.findall("devices/interface/mac")),
+            hostdev=domain.find("devices/hostdev") is not None,
         )
 
 

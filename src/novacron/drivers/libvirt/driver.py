@@ -20,6 +20,7 @@ from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, Known, find, observed, read
+from novacron.drivers.libvirt.moves import LibvirtMoves
 from novacron.drivers.libvirt.stock import Stock
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
@@ -28,12 +29,12 @@ from novacron.images import Images
 
 __all__ = ["LibvirtDriver"]
 
-CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE})
+CAPABILITIES = frozenset({Capability.INVENTORY, Capability.CONSOLE, Capability.LIVE_MIGRATION})
 SOON = timedelta(milliseconds=200)
 
 
-class LibvirtDriver(LibvirtConsoles):
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``Console``.
+class LibvirtDriver(LibvirtConsoles, LibvirtMoves):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Console`` and ``LiveMigration``.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it
     after the caller saw it, so the caller has to look again.
@@ -55,7 +56,7 @@ class LibvirtDriver(LibvirtConsoles):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call and have consoles."""
+        """Machines are listed in one call, have consoles and move."""
         return CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:

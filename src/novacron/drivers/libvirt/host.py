@@ -18,7 +18,8 @@ class LibvirtHost:
     """How a host is reached and what of it is ours to use.
 
     ``network`` is a libvirt network by name; None is user-mode networking, which needs no rights
-    and lets nobody in.
+    and lets nobody in. The ``migration`` fields say how other hosts reach this one, and whether
+    it has certificates with which machines travel encrypted.
     """
 
     name: str
@@ -26,6 +27,16 @@ class LibvirtHost:
     pool: str = "novacron"
     pool_path: str | None = None
     network: str | None = None
+    migration_uri: str | None = None
+    migration_address: str | None = None
+    migration_tls: bool = False
+
+    @property
+    def reached_by_hosts(self) -> str | None:
+        """Return how other hosts reach this one, to send it machines; None where nobody said."""
+        parts = urlsplit(self.uri)
+        named = parts.scheme in ("qemu+tls", "qemu+ssh") and parts.hostname
+        return self.migration_uri or (self.uri if named else None)
 
     @property
     def is_session(self) -> bool:

@@ -15,6 +15,7 @@ from novacron.drivers.libvirt.pool import Pool
 __all__ = ["Domain", "find", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
+INCOMING = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION)
 ENDED = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: "the guest shut itself down",
     libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: "somebody pulled its plug",
@@ -91,6 +92,8 @@ def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) 
         changing=_changing(domain, known, complete=complete),
         addresses=addresses,
         usage=known.usage.get(uid) if running else None,
+        live_migratable=True,
+        immovable="it has devices of its host" if running and running.hostdev else None,
         due=ADDRESS_AGAIN if awaited else None,
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
@@ -104,6 +107,8 @@ def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) 
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
     if not complete or domain.uid in known.building:
         return "create"
+    if (domain.state, domain.reason) == INCOMING:
+        return "arrive"
     leaving = domain.state == libvirt.VIR_DOMAIN_SHUTDOWN or domain.uid in known.stopping
     return "stop" if domain.running is not None and leaving else None
 

@@ -27,7 +27,7 @@ class SimulatedMoves(HostFile):
         """Tell which file it is in."""
         with self._turn() as turn:
             turn.present(ref)
-        return Luggage(await self.storage())
+        return Luggage({FILE: str(self._path)})
 
     async def send(self, ref: MachineRef, to: Destination, policy: MovePolicy) -> None:
         """Begin to move the machine, which takes as long as this host says."""
@@ -56,9 +56,9 @@ class SimulatedMoves(HostFile):
             if row is not None and row.change == Operation.MOVE:
                 turn.store.stay(row.number)
 
-    async def clear_out(self, ref: MachineRef, elsewhere: frozenset[str]) -> None:
+    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
         """Remove a machine that is on another host now."""
-        del elsewhere
+        del kept
         self._admit(Operation.DELETE, ref)
         with self._turn() as turn:
             row = turn.find(ref)
@@ -68,7 +68,7 @@ class SimulatedMoves(HostFile):
     async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:
         """Say that there is room."""
         self._admit(Operation.MOVE, plan.ref)
-        self._require_same_file({FILE: next(iter(luggage.storage))})
+        self._require_same_file(luggage.contents)
         with self._turn() as turn:
             if turn.find(plan.ref) is None:
                 held = turn.store.host(turn.host_id).held
@@ -84,10 +84,6 @@ class SimulatedMoves(HostFile):
         with self._turn() as turn:
             row = turn.present(plan.ref)
         return MoveProgress(WHOLE, row.memory_mib * MIB, 0)
-
-    async def storage(self) -> frozenset[str]:
-        """Return the file: whatever is in it is within reach of all its hosts."""
-        return frozenset({str(self._path)})
 
     async def has_disks(self, ref: MachineRef) -> bool:
         """Say whether the file has the machine, on whichever host."""

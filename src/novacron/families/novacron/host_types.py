@@ -29,6 +29,7 @@ __all__ = [
     "HostStorage",
     "HostTaint",
     "Libvirt",
+    "LibvirtMigration",
     "NodeName",
     "SecretName",
     "SimulatedCapacity",
@@ -149,6 +150,28 @@ class Simulation(Model):
     """How much its guests use."""
 
 
+class LibvirtMigration(Model):
+    """How machines come to this host from others."""
+
+    uri: (
+        Annotated[
+            str,
+            Field(max_length=2048),
+            Rule(
+                "self.matches('^qemu([+](unix|tcp|tls|ssh))?://[^ /?]*/(system|session)([?][^ ]*)?$')",
+                "must be a libvirt URI such as qemu+tls://host/system",
+            ),
+        ]
+        | None
+    ) = None
+    """How the libvirt daemons of other hosts reach this one's; without it, by the endpoint where
+    that names a host."""
+    address: Annotated[str, Field(max_length=253)] | None = None
+    """Where QEMU takes machines in; without it, what this host's libvirt says."""
+    tls: bool = False
+    """Whether this host has certificates for QEMU, so that machines can travel encrypted."""
+
+
 class Libvirt(Model):
     """What of a libvirt host is used."""
 
@@ -164,6 +187,8 @@ class Libvirt(Model):
     network: Annotated[str, Field(min_length=1, max_length=50)] | None = None
     """The libvirt network that machines are plugged into, made with DHCP if it does not exist, or
     user for user-mode networking. Without it, novacron, and user for qemu:///session."""
+    migration: LibvirtMigration | None = None
+    """How machines come to this host from others."""
 
 
 class SecretName(Model):
