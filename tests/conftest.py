@@ -49,6 +49,7 @@ import pytest
 
 from api import Api
 from control_plane import API_ONLY, discard, throw_away
+from fleet import stop_shared_fleet
 from libvirt_daemon import stop_shared_daemon
 from local_cluster import LocalCluster, processes_under
 from local_node import NodeCluster, traces_of
@@ -73,6 +74,7 @@ def pytest_configure() -> None:
 def pytest_sessionfinish() -> None:
     """End what tests share without asking for it by a fixture."""
     stop_shared_daemon()
+    stop_shared_fleet()
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ from novacron.workplace.lock import holding
 
 __all__ = ["doctor", "down", "kubeconfig", "kubectl", "purge", "status", "up"]
 
+MOST_HOSTS = 16
+
 
 @click.command()
 @click.option(
@@ -25,6 +27,12 @@ __all__ = ["doctor", "down", "kubeconfig", "kubectl", "purge", "status", "up"]
     type=click.Choice(["libvirt", "simulation"]),
     help="What runs the machines: QEMU on this machine, or nothing real. Default: libvirt, or "
     "what the cluster was set up with.",
+)
+@click.option(
+    "--hosts",
+    type=click.IntRange(1, MOST_HOSTS),
+    help="How many hosts this machine is to be; without root two at most. Default: 1, or as many "
+    "as there are.",
 )
 @click.option(
     "--kubernetes-bin",
@@ -41,6 +49,7 @@ def up(
     *,
     target: Target,
     provider: str | None,
+    hosts: int | None,
     kubernetes_bin: Path | None,
     families: Sequence[str],
     minimum_memory: str,
@@ -59,7 +68,7 @@ def up(
         call = Up(
             home=home,
             wiring=wiring_of(context),
-            provider=chosen(home, provider),
+            provider=chosen(home, provider, hosts),
             families=families,
             display=display(),
             minimum_memory=minimum_memory,
@@ -172,11 +181,11 @@ def kubectl(arguments: Sequence[str]) -> None:
 
 def _stop(home: Home) -> list[str]:
     """Stop the operator first, so that it starts no guest again, then what it leans on."""
-    from novacron.localcluster.hypervisor import Hypervisor  # noqa: PLC0415
+    from novacron.localcluster.hypervisor import Arrangement  # noqa: PLC0415
     from novacron.localcluster.stopping import stop_all  # noqa: PLC0415
 
     operator = ["operator"] if OperatorProcess(home).stop() else []
-    guests = ["hypervisor"] if Hypervisor(home.hypervisor).stop() else []
+    guests = ["hypervisor"] if Arrangement(home.state).stop() else []
     return operator + guests + stop_all(Layout(home.cluster))
 
 

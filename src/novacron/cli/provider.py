@@ -1,6 +1,6 @@
 """What runs the machines of a local cluster: QEMU under a libvirt of our own, or a simulation."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -9,13 +9,13 @@ from novacron.cli.display import Display
 from novacron.cli.failure import Failure
 from novacron.cli.host import host_body
 from novacron.localcluster.doctor import Finding
-from novacron.localcluster.hypervisor import Hypervisor
+from novacron.localcluster.hypervisor import Arrangement, Hypervisor
 from novacron.runtime.resource import Object
 from novacron.workplace.files import write_private
 from novacron.workplace.home import Home
 from novacron.workplace.packages import Package
 
-__all__ = ["FIRST_HOST", "PROVIDERS", "Provider", "chosen", "remember"]
+__all__ = ["FIRST_HOST", "Provider", "chosen", "remember"]
 
 FIRST_HOST = "local"
 CAPACITY = {"cpu": 16, "memory": "64Gi", "disk": "1Ti"}
@@ -39,8 +39,8 @@ class Provider(Protocol):
     def operator_flags(self) -> Sequence[str]:
         """Return what the operator has to be told of it."""
 
-    def host(self) -> Object:
-        """Return the Host that stands for it."""
+    def hosts(self) -> Sequence[Object]:
+        """Return the Hosts that stand for it."""
 
     def examine(self) -> Iterable[Finding]:
         """Look at what it needs of this machine."""
@@ -51,6 +51,7 @@ class Simulation:
     """Hosts that exist only in memory."""
 
     home: Home
+    count: int = 1
     name: str = "simulation"
 
     def missing(self) -> list[Package]:
@@ -65,9 +66,9 @@ class Simulation:
         """Return nothing."""
         return ()
 
-    def host(self) -> Object:
-        """Return a host with room for much."""
-        return host_body(FIRST_HOST, self.name, CAPACITY)
+    def hosts(self) -> Sequence[Object]:
+        """Return hosts with room for much."""
+        return [host_body(_name(number), self.name, CAPACITY) for number in _numbers(self.count)]
 
     def examine(self) -> Iterable[Finding]:
         """Find nothing: it needs nothing."""
@@ -79,6 +80,7 @@ class Libvirt:
     """Real guests on this machine."""
 
     home: Home
+    count: int = 1
     name: str = "libvirt"
 
     def missing(self) -> list[Package]:
@@ -100,17 +102,20 @@ class Libvirt:
         with display.step("Guest image") as progress:
             for name, make in BUILTIN.items():
                 _link(self._images / f"{name}.qcow2", make(self.home.cache, progress))
-        with display.step("Hypervisor"):
-            return self._hypervisor.start()
+        with display.step("Hypervisor" if self.count == 1 else f"{self.count} hypervisors"):
+            return Arrangement(self.home.state).start(self.count)
 
     def operator_flags(self) -> Sequence[str]:
         """Return where the built-in images are."""
         return (f"--images-directory={self._images}",)
 
-    def host(self) -> Object:
-        """Return this machine as a host."""
-        body = host_body(FIRST_HOST, self.name, {})
-        hypervisor = self._hypervisor
+    def hosts(self) -> Sequence[Object]:
+        """Return this machine as a host, or as several."""
+        hypervisors = Arrangement(self.home.state).hosts
+        return [self._host(number, each) for number, each in enumerate(hypervisors, start=1)]
+
+    def _host(self, number: int, hypervisor: Hypervisor) -> Object:
+        body = host_body(_name(number), self.name, {})
         settings = {"network": hypervisor.network}
         if hypervisor.pool_path:
             settings["storagePath"] = hypervisor.pool_path
@@ -124,18 +129,11 @@ class Libvirt:
         return examine_hypervisor()
 
     @property
-    def _hypervisor(self) -> Hypervisor:
-        return Hypervisor(self.home.hypervisor)
-
-    @property
     def _images(self) -> Path:
         return self.home.state / "images"
 
 
-PROVIDERS: Mapping[str, Callable[[Home], Provider]] = {"libvirt": Libvirt, "simulation": Simulation}
-
-
-def chosen(home: Home, wanted: str | None) -> Provider:
+def chosen(home: Home, wanted: str | None, hosts: int | None = None) -> Provider:
     """Return the provider of this cluster, which stays what it was set up with."""
     before = _remembered(home)
     if before and wanted and before != wanted:
@@ -143,7 +141,12 @@ def chosen(home: Home, wanted: str | None) -> Provider:
             f"this cluster was set up with --provider {before}; remove it first with "
             f"`novacron purge`, or point NOVACRON_HOME elsewhere"
         )
-    return PROVIDERS[wanted or before or "libvirt"](home)
+    name = wanted or before or "libvirt"
+    if name == "simulation":
+        return Simulation(home, hosts or 1)
+    arrangement = Arrangement(home.state)
+    arrangement.require(hosts or arrangement.count)
+    return Libvirt(home, hosts or arrangement.count)
 
 
 def remember(home: Home, provider: Provider) -> None:
@@ -159,6 +162,14 @@ def _remembered(home: Home) -> str | None:
     # Clusters from before there was a choice.
     old = any(any(home.state.glob(pattern)) for pattern in WELCOMED)
     return "simulation" if old else None
+
+
+def _numbers(count: int) -> range:
+    return range(1, count + 1)
+
+
+def _name(number: int) -> str:
+    return FIRST_HOST if number == 1 else f"{FIRST_HOST}-{number}"
 
 
 def _link(path: Path, image: Path) -> None:

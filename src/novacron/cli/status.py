@@ -6,7 +6,7 @@ from typing import Any
 from novacron.cli.local import Adopted
 from novacron.cli.operator import OperatorProcess
 from novacron.localcluster.components import COMPONENTS
-from novacron.localcluster.hypervisor import Hypervisor
+from novacron.localcluster.hypervisor import Arrangement, Hypervisor
 from novacron.localcluster.layout import Layout
 from novacron.workplace.home import Home
 
@@ -31,8 +31,9 @@ class Component:
 def components(home: Home) -> list[Component]:
     """Return every component that ``up`` starts."""
     planes = [] if Adopted.read(home) else _control_plane(Layout(home.cluster))
-    hypervisor = [_hypervisor(Hypervisor(home.hypervisor))] if home.hypervisor.exists() else []
-    return [*planes, *hypervisor, _operator(OperatorProcess(home))]
+    hosts = Arrangement(home.state).hosts if home.hypervisor.exists() else []
+    hypervisors = [_hypervisor(host, number) for number, host in enumerate(hosts, start=1)]
+    return [*planes, *hypervisors, _operator(OperatorProcess(home))]
 
 
 def _control_plane(cluster: Layout) -> list[Component]:
@@ -46,11 +47,12 @@ def _control_plane(cluster: Layout) -> list[Component]:
     return found
 
 
-def _hypervisor(hypervisor: Hypervisor) -> Component:
+def _hypervisor(hypervisor: Hypervisor, number: int) -> Component:
     process = hypervisor.running()
     state = ("running" if hypervisor.ready() else "not ready") if process else "stopped"
     log = str(hypervisor.processes.log("libvirtd"))
-    return Component("hypervisor", state, process.pid if process else None, None, log)
+    name = "hypervisor" if number == 1 else f"hypervisor-{number}"
+    return Component(name, state, process.pid if process else None, None, log)
 
 
 def _operator(operator: OperatorProcess) -> Component:

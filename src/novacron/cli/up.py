@@ -116,8 +116,8 @@ class Up:
         async def give() -> Welcomed:
             with self.display.step("First virtual machine") as progress:
                 async with connected(target) as client:
-                    host = self.provider.host()
-                    return await welcome(client, marker, host, self.wiring.guest, progress)
+                    hosts = self.provider.hosts()
+                    return await welcome(client, marker, hosts, self.wiring.guest, progress)
 
         remember(self.home, self.provider)
         return asyncio.run(give())

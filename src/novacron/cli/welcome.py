@@ -1,4 +1,4 @@
-"""What a new cluster starts with: this machine as a host, and a first virtual machine on it.
+"""What a new cluster starts with: this machine as one host or several, and a first machine.
 
 Given once. A user who deletes or stops them finds them so after the next ``up``.
 """
@@ -27,6 +27,7 @@ __all__ = ["FIRST_MACHINE", "Welcomed", "first_machine", "welcome"]
 
 FIRST_MACHINE = "hello"
 NAMESPACE = "default"
+GIVEN = "given"
 EXAMPLE = "examples/01-first-vm.yaml"
 RUNNING_WITHIN_SECONDS = 120.0
 READY_WITHIN_SECONDS = 3.0
@@ -46,16 +47,23 @@ class Welcomed:
 
 
 async def welcome(
-    client: "Client", marker: Path, host: Object, guests: Guests, progress: Progress
+    client: "Client", marker: Path, hosts: Sequence[Object], guests: Guests, progress: Progress
 ) -> Welcomed:
-    """Make host and machine unless that was done before; return what there is when it runs."""
-    if _given(marker):
-        await _mend(client, host)
-    else:
-        await _create(client, HOSTS, host)
+    """Make hosts and machine unless that was done before; return what there is when it runs."""
+    before = _given(marker)
+    fresh = [host for host in hosts if host["metadata"]["name"] not in before]
+    for host in hosts:
+        if host in fresh:
+            await _create(client, HOSTS, host)
+        else:
+            await _mend(client, host)
+    for host in fresh:
         await _follow_host(client, host["metadata"]["name"])
+    if not before:
         await _create(client, MACHINES, first_machine())
-        write_private(marker, "given\n")
+    if fresh:
+        names = "".join(f"{host['metadata']['name']}\n" for host in hosts)
+        write_private(marker, f"{GIVEN}\n{names}")
     first = await client.list(MACHINES, NAMESPACE, selector=f"metadata.name={FIRST_MACHINE}")
     console: Sequence[str] = ()
     if first and first[0]["spec"].get("running"):
@@ -63,9 +71,11 @@ async def welcome(
     return Welcomed(await client.list(MACHINES, NAMESPACE), console)
 
 
-def _given(marker: Path) -> bool:
-    """Say whether this cluster was welcomed before."""
-    return marker.exists()
+def _given(marker: Path) -> frozenset[str]:
+    """Return the names of the hosts that this cluster was welcomed with."""
+    lines = marker.read_text().splitlines() if marker.exists() else []
+    # Clusters from before there could be several say only that it was done.
+    return frozenset(lines[1:] or ("local",)) if lines else frozenset()
 
 
 def first_machine() -> Object:

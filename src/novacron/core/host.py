@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from novacron.core.conditions import Condition
+from novacron.core.devices import HostDevice
 from novacron.core.machine import Resources
 
 __all__ = [
@@ -76,7 +77,7 @@ class HostFacts:
     machine_types: tuple[str, ...] = ()
     accelerator: str = ""
     storage: tuple[StorageFacts, ...] = ()
-    devices: tuple[str, ...] = ()
+    devices: tuple[HostDevice, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -172,7 +172,8 @@ def _key_usage(*, authority: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         content_commitment=False,
-        key_encipherment=False,
+        # QEMU 7 and libvirt 9 want it of every key, also where no cipher makes use of it.
+        key_encipherment=not authority,
         data_encipherment=False,
         key_agreement=False,
         key_cert_sign=authority,

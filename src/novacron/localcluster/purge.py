@@ -14,7 +14,7 @@ __all__ = ["doomed", "purge"]
 
 STATE = (
     *("cluster", "operator", "adopted.json", "welcomed-*"),
-    *("hypervisor", "images", "provider"),
+    *("hypervisor", "fleet", "images", "provider"),
 )
 CACHE = ("kubernetes-v*", "go", "build.lock", ".building-*", "guest-*", ".guest-*")
 LOCK = ("lock",)

@@ -1,4 +1,4 @@
-"""What a host makes ready for a machine that comes, and does when it has come or never will. Blocks.
+"""What a host makes ready for a machine that comes, and does when it has come or not. Blocks.
 
 Disks that both hosts reach are left alone. For others there is an empty one of the same size and
 name, on top of the same image where the host has it, so that only what is the machine's own needs
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import libvirt
 
-from novacron.core.errors import Busy
+from novacron.core.errors import Busy, OutOfCapacity
 from novacron.core.machine import MachinePlan, Power
 from novacron.core.move import MoveProgress
 from novacron.drivers.libvirt.belongings import Belonging, Belongings, pool_of, storage_marks
@@ -46,7 +46,10 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
     copied: list[str] = []
     incremental = True
     for disk in belongings.disks:
-        pool = pool_of(builder.pool, pools.get(disk.target, builder.host.pool))
+        name = pools.get(disk.target, builder.host.pool)
+        pool = pool_of(builder.pool, name)
+        if pool is None:
+            raise OutOfCapacity(f"host {builder.host.name} has no storage pool {name}")
         if storage_marks(pool) & disk.marks:
             continue
         if disk.content is not None:
@@ -126,7 +129,7 @@ def cleared(builder: Builder, uid: str, kept: Belongings) -> None:
     builder.remove(uid, domain, disks=False)
     for disk in kept.disks:
         pool = pool_of(builder.pool, pools.get(disk.target, builder.host.pool))
-        if not storage_marks(pool) & disk.marks:
+        if pool is not None and not storage_marks(pool) & disk.marks:
             pool.remove(disk.volume)
     if not storage_marks(builder.pool) & kept.said_in:
         builder.pool.remove_all(volume_prefix(uid))

@@ -5,14 +5,15 @@ Pools are told apart by a mark in them: two hosts that see the same mark see the
 
 import secrets
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import libvirt
 
+from novacron.core.errors import Busy
 from novacron.drivers.libvirt.domain import console_log, console_past
+from novacron.drivers.libvirt.errors import NOT_THERE, code_of, sentence
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.pool import Pool
 
@@ -81,9 +82,14 @@ def storage_marks(pool: Pool) -> frozenset[str]:
     return found
 
 
-def pool_of(pool: Pool, name: str) -> Pool:
-    """Return another pool of the same host."""
-    found = pool.connection.storagePoolLookupByName(name)
+def pool_of(pool: Pool, name: str) -> Pool | None:
+    """Return another pool of the same host, or None where it has none of this name."""
+    try:
+        found = pool.connection.storagePoolLookupByName(name)
+    except libvirt.libvirtError as error:
+        if code_of(error) in NOT_THERE:
+            return None
+        raise
     path = ET.fromstring(found.XMLDesc()).findtext("target/path") or ""  # noqa: S314
     return Pool(pool.connection, found, path)
 
@@ -95,8 +101,11 @@ def _marks(pool: Pool) -> frozenset[str]:
 
 
 def _refresh(pool: Pool) -> None:
-    with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
+    """Have libvirt see what other hosts made: a mark that it overlooks would cost disks."""
+    try:
         pool.refresh()
+    except libvirt.libvirtError as error:
+        raise Busy(f"a volume is being filled: {sentence(error)}") from error
 
 
 def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
@@ -110,8 +119,10 @@ def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
             continue
         name = source.get("pool") or ""
         if name not in pools:
-            there = pool_of(pool, name)
-            pools[name] = there, storage_marks(there)
+            found_pool = pool_of(pool, name)
+            if found_pool is None:
+                raise Busy(f"there is no storage pool {name}, in which its disk is")
+            pools[name] = found_pool, storage_marks(found_pool)
         there, marks = pools[name]
         volume = source.get("volume") or ""
         kind = (driver.get("type") if driver is not None else None) or "raw"

@@ -64,9 +64,8 @@ def depart(domain: Domain, route: Route, policy: MovePolicy) -> None:
     if cold:
         handle.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
     try:
-        handle.migrateToURI3(
-            route.uri, _wishes(handle, route, policy), _flags(route, policy, cold=cold)
-        )
+        wishes, flags = _wishes(handle, route, policy), _flags(route, policy, cold=cold)
+        handle.migrateToURI3(route.uri, wishes, flags)
     except libvirt.libvirtError:
         if cold and handle.isActive():
             handle.destroy()
@@ -74,7 +73,7 @@ def depart(domain: Domain, route: Route, policy: MovePolicy) -> None:
 
 
 def _flags(route: Route, policy: MovePolicy, *, cold: bool) -> int:
-    flags = ALWAYS
+    flags: int = ALWAYS
     flags |= (
         libvirt.VIR_MIGRATE_PAUSED
         if cold

@@ -5,6 +5,7 @@ Reads objects as the API server stores them: their shape was checked by their sc
 
 from typing import Any
 
+from novacron.core.devices import HostDevice
 from novacron.core.host import (
     DeclaredHost,
     Drain,
@@ -126,5 +127,16 @@ def _written_facts(facts: HostFacts) -> Object:
             for place in facts.storage
         ]
         or None,
-        "devices": list(facts.devices) or None,
+        "devices": [_written_device(device) for device in facts.devices] or None,
+    }
+
+
+def _written_device(device: HostDevice) -> Object:
+    where = {} if device.numa_node is None else {"numaNode": device.numa_node}
+    return {
+        "address": device.address,
+        "type": device.kind,
+        "vendor": device.vendor,
+        "model": device.model,
+        **where,
     }

@@ -21,6 +21,7 @@ from novacron.families.novacron.shared_types import Amount, Amounts, Condition, 
 __all__ = [
     "Host",
     "HostCpu",
+    "HostDevice",
     "HostDrain",
     "HostNode",
     "HostOvercommit",
@@ -150,6 +151,9 @@ class Simulation(Model):
     """How much its guests use."""
 
 
+_HOST_TO_HOST = "^qemu([+](unix|tcp|tls|ssh))?://[^ /?]*/(system|session)([?][^ ]*)?$"
+
+
 class LibvirtMigration(Model):
     """How machines come to this host from others."""
 
@@ -158,7 +162,7 @@ class LibvirtMigration(Model):
             str,
             Field(max_length=2048),
             Rule(
-                "self.matches('^qemu([+](unix|tcp|tls|ssh))?://[^ /?]*/(system|session)([?][^ ]*)?$')",
+                f"self.matches('{_HOST_TO_HOST}')",
                 "must be a libvirt URI such as qemu+tls://host/system",
             ),
         ]
@@ -284,6 +288,21 @@ class HostStorage(Model):
     """How much it holds."""
 
 
+class HostDevice(Model):
+    """A piece of hardware that can be handed to a machine."""
+
+    address: str
+    """Where the host has it: its PCI address, or the UUID of a mediated device."""
+    type: str
+    """What it is: gpu, nic, nvme, storage, accelerator, mdev or other."""
+    vendor: str
+    """Who makes it, as a machine asks for it."""
+    model: str
+    """Which one, as a machine asks for it."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
 class HostNode(Model):
     """How the host's node is marked."""
 
@@ -316,7 +335,7 @@ class HostStatus(Model):
     """The kinds of machine it can run."""
     storage: Annotated[list[HostStorage], ListMap("name")] = []
     """Where it keeps disks."""
-    devices: Annotated[list[str], Atomic()] = []
+    devices: Annotated[list[HostDevice], ListMap("address")] = []
     """Hardware it can hand to machines."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""

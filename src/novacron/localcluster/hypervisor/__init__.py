@@ -5,6 +5,8 @@ is neither used nor seen. It knows how to start, stop and clean up; what the gue
 not know.
 """
 
+from novacron.localcluster.hypervisor.arrangement import Arrangement
 from novacron.localcluster.hypervisor.daemon import Hypervisor
+from novacron.localcluster.hypervisor.fleet import Fleet
 
-__all__ = ["Hypervisor"]
+__all__ = ["Arrangement", "Fleet", "Hypervisor"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from novacron.localcluster.hypervisor.account import GUEST_USER
 from novacron.localcluster.hypervisor.kvm import guest_group
+from novacron.localcluster.hypervisor.membership import SEEN_CERTIFICATES, Membership
 from novacron.workplace.files import write_private
 
 __all__ = ["write_configuration"]
@@ -32,11 +33,19 @@ group = "+{group}"
 """
 
 
-def write_configuration(directory: Path, *, privileged: bool) -> str:
+def write_configuration(
+    directory: Path, *, privileged: bool, membership: Membership | None = None
+) -> str:
     """Write both files if they differ; return what changes with them."""
     daemon = DAEMON.format(uuid=_identity(directory / "uuid"))
     who = WHO.format(user=GUEST_USER, group=guest_group() or GUEST_USER)
     guests = GUESTS + (who if privileged else "")
+    if membership:
+        own = directory / SEEN_CERTIFICATES.name
+        membership.write_certificates(own, privileged=privileged)
+        seen = SEEN_CERTIFICATES if privileged else own
+        daemon += membership.daemon_settings(seen) if privileged else ""
+        guests += membership.guest_settings(seen)
     for name, text in {"libvirtd.conf": daemon, "qemu.conf": guests}.items():
         path = directory / name
         if not path.exists() or path.read_text() != text:

@@ -11,6 +11,7 @@ from pathlib import Path
 from novacron.localcluster.errors import LocalClusterError, ProcessFailed
 from novacron.localcluster.hypervisor.configuration import write_configuration
 from novacron.localcluster.hypervisor.launch import environment, program, root_command
+from novacron.localcluster.hypervisor.membership import Membership
 from novacron.localcluster.hypervisor.network_namespace import NetworkNamespace
 from novacron.localcluster.hypervisor.places import Places
 from novacron.localcluster.hypervisor.remains import end_processes, processes_of, remove_bridges
@@ -43,6 +44,7 @@ class Hypervisor:
     directory: Path
     _: KW_ONLY
     namespace: str | None = None
+    membership: Membership | None = None
     privileged: bool = field(default_factory=lambda: os.geteuid() == 0)
 
     @property
@@ -58,7 +60,9 @@ class Hypervisor:
 
     @property
     def network(self) -> str:
-        """Return the name of its network, which no other daemon on the machine has."""
+        """Return the name of its network, which only those have that it exchanges guests with."""
+        if self.membership:
+            return self.membership.network
         return f"nova-{self._places.mark}" if self.privileged else USER_MODE
 
     @property
@@ -72,11 +76,12 @@ class Hypervisor:
         private_directory(self.directory)
         self._forget_last_boot()
         self._places.make()
-        version = write_configuration(self._places.own("etc"), privileged=self.privileged)
+        version = write_configuration(
+            self._places.own("etc"), privileged=self.privileged, membership=self.membership
+        )
         if not self.privileged:
             self._places.make_alias()
-        if self._namespace:
-            self._namespace.make()
+        self.make_namespace()
         heard = len(self._log())
         started = self.processes.start(self._program(version))
         try:
@@ -86,6 +91,11 @@ class Hypervisor:
                 self.processes.stop(DAEMON)
             raise
         return started
+
+    def make_namespace(self) -> None:
+        """Have the network that it will live in, so that somebody can connect it."""
+        if self._namespace:
+            self._namespace.make()
 
     def stop(self, grace: timedelta = GUEST_GRACE) -> bool:
         """End guests, networks and the daemon; data stays. Say whether anything ran."""
@@ -101,6 +111,14 @@ class Hypervisor:
     def kill(self) -> None:
         """End the daemon at once, as a crash would; guests go on, ``start`` brings it back."""
         self.processes.kill(DAEMON)
+
+    def power_off(self) -> None:
+        """End daemon, guests and network at once, as a power cut would; ``start`` brings it back.
+
+        What a real host has in memory is lost, what it has on disk stays.
+        """
+        self.processes.kill(DAEMON)
+        self._clean_up()
 
     def running(self) -> Identity | None:
         """Return the process that keeps the daemon running, if it is alive."""
@@ -132,7 +150,9 @@ class Hypervisor:
     def _program(self, version: str) -> Program:
         supervised = (sys.executable, "-m", "novacron.localcluster.supervise")
         command = (
-            root_command(self._places, self.namespace) if self.privileged else (program(DAEMON),)
+            root_command(self._places, self.namespace, self.membership)
+            if self.privileged
+            else (program(DAEMON),)
         )
         told = environment(self._places, privileged=self.privileged)
         return Program(DAEMON, (*supervised, *command), told, version)

@@ -8,7 +8,8 @@ from pathlib import Path
 from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.hypervisor.account import own_accounts
 from novacron.localcluster.hypervisor.kvm import DEVICE, open_to_guests
-from novacron.localcluster.hypervisor.places import Places
+from novacron.localcluster.hypervisor.membership import Membership
+from novacron.localcluster.hypervisor.places import SEEN_SHARED, Places
 from novacron.workplace.programs import SEARCH, find_program
 
 __all__ = ["environment", "program", "root_command"]
@@ -16,6 +17,8 @@ __all__ = ["environment", "program", "root_command"]
 # The view lasts as long as a process is in it: nothing has to be unmounted, ever.
 ENTER = """\
 set -e
+[ -z "$1" ] || echo "$1" > /proc/sys/kernel/hostname
+shift
 while [ "$1" != -- ]; do
     [ -e "$2" ] || mkdir -p "$2"
     mount --bind "$1" "$2"
@@ -39,18 +42,27 @@ def environment(places: Places, *, privileged: bool) -> dict[str, str]:
     return {"PATH": SEARCH, **({} if privileged else places.variables())}
 
 
-def root_command(places: Places, namespace: str | None) -> tuple[str, ...]:
+def root_command(
+    places: Places, namespace: str | None, membership: Membership | None
+) -> tuple[str, ...]:
     """Return the command that starts root's daemon, in a network of its own if one is named."""
     network = (program("ip"), "netns", "exec", namespace) if namespace else ()
-    seen = places.view() | own_accounts(places.directory)
+    shared = {membership.shared: SEEN_SHARED} if membership else {}
+    seen = places.view() | own_accounts(places.directory) | shared
     view = [str(path) for pair in seen.items() for path in pair]
-    unshare = (program("unshare"), "--mount", "--propagation", "private")
+    unshare = (program("unshare"), "--mount", "--uts", "--propagation", "private")
     # The usual place of the record would be shared with the machine's own daemon.
-    record = ("--pid-file", "/run/libvirt/libvirtd.pid")
+    record = ("--pid-file", "/run/libvirt/libvirtd.pid", *listening(membership))
+    hostname = membership.hostname if membership else ""
     return (
-        *(*network, *unshare, "sh", "-c", ENTER, "enter", *view, *_hidden(places)),
+        *(*network, *unshare, "sh", "-c", ENTER, "enter", hostname, *view, *_hidden(places)),
         *("--", program("libvirtd"), *record),
     )
+
+
+def listening(membership: Membership | None) -> tuple[str, ...]:
+    """Return what makes a daemon heed others than the users of its socket."""
+    return ("--listen",) if membership else ()
 
 
 def _hidden(places: Places) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.hypervisor.launch import program
 from novacron.workplace.files import write_private
 
-__all__ = ["NetworkNamespace"]
+__all__ = ["NetworkNamespace", "ip"]
 
 NAMED = Path("/run/netns")
 
@@ -25,20 +25,20 @@ class NetworkNamespace:
         if (NAMED / self.name).exists():
             return
         write_private(self.record, self.name)
-        self._ip("netns", "add", self.name)
-        self._ip("-netns", self.name, "link", "set", "lo", "up")
+        ip("netns", "add", self.name)
+        ip("-netns", self.name, "link", "set", "lo", "up")
 
     def remove(self) -> None:
         """Remove it if it was made here."""
         if self.record.exists():
             if (NAMED / self.name).exists():
-                self._ip("netns", "delete", self.name)
+                ip("netns", "delete", self.name)
             self.record.unlink()
 
-    def _ip(self, *arguments: str) -> None:
-        done = subprocess.run(
-            [program("ip"), *arguments], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            said = done.stderr.strip() or "it said nothing"
-            raise LocalClusterError(f"ip {' '.join(arguments)} failed: {said}")
+
+def ip(*arguments: str) -> None:
+    """Change something of a network."""
+    done = subprocess.run([program("ip"), *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = done.stderr.strip() or "it said nothing"
+        raise LocalClusterError(f"ip {' '.join(arguments)} failed: {said}")

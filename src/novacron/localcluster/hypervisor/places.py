@@ -10,7 +10,7 @@ from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
 
-__all__ = ["MOST_SOCKET_BYTES", "Places"]
+__all__ = ["MOST_SOCKET_BYTES", "SEEN_SHARED", "Places"]
 
 # A socket's address ends with a zero byte, and the kernel keeps 108.
 MOST_SOCKET_BYTES = 107
@@ -21,6 +21,8 @@ VIEW = {
     "log": Path("/var/log/libvirt"),
     "cache": Path("/var/cache/libvirt"),
 }
+# Where root's daemon sees the directory that it shares with others.
+SEEN_SHARED = Path("/var/lib/libvirt/shared")
 VARIABLES = {
     "run": "XDG_RUNTIME_DIR",
     "lib": "XDG_DATA_HOME",

@@ -6,7 +6,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
+from novacron.localcluster.errors import LocalClusterError
 from novacron.workplace.programs import SEARCH, find_program
 
 __all__ = ["VIRSH", "Virsh"]
@@ -46,6 +48,35 @@ class Virsh:
         """Take down all networks; they come back with the daemon if they are meant to."""
         self._each("net-destroy", self._lines("net-list", "--name"))
 
+    def have_network(self, name: str, bridge: str) -> None:
+        """Have a network that plugs guests into a bridge which is there."""
+        where = f"<forward mode='bridge'/><bridge name='{bridge}'/>"
+        known = self._run("net-dumpxml", name)
+        if known and known.returncode == 0 and f"<bridge name='{bridge}'/>" not in known.stdout:
+            # From when its host was alone, with a bridge that libvirt made.
+            self._run("net-destroy", name)
+            self._must("net-undefine", name)
+        self._have("net", name, f"<network><name>{name}</name>{where}</network>")
+
+    def have_pool(self, name: str, path: Path) -> None:
+        """Have a storage pool in a directory which is there."""
+        target = f"<target><path>{path}</path></target>"
+        self._have("pool", name, f"<pool type='dir'><name>{name}</name>{target}</pool>")
+
+    def _have(self, kind: str, name: str, xml: str) -> None:
+        if name in self._lines(f"{kind}-list", "--name"):
+            return
+        if name not in self._lines(f"{kind}-list", "--all", "--name"):
+            self._must(f"{kind}-define", "/dev/stdin", xml=xml)
+        self._must(f"{kind}-autostart", name)
+        self._must(f"{kind}-start", name)
+
+    def _must(self, *arguments: str, xml: str = "") -> None:
+        done = self._run(*arguments, xml=xml)
+        if done is None or done.returncode:
+            said = done.stderr.strip() if done else "it does not answer"
+            raise LocalClusterError(f"virsh {' '.join(arguments)} failed: {said}")
+
     def _each(self, command: str, names: list[str]) -> None:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             list(pool.map(lambda name: self._run(command, name), names))
@@ -54,7 +85,7 @@ class Virsh:
         done = self._run(*arguments)
         return done.stdout.split() if done else []
 
-    def _run(self, *arguments: str) -> "subprocess.CompletedProcess[str] | None":
+    def _run(self, *arguments: str, xml: str = "") -> "subprocess.CompletedProcess[str] | None":
         """Run one command; None stands for a daemon that hangs, or no virsh to ask it with."""
         virsh = find_program(VIRSH)
         if virsh is None:
@@ -64,7 +95,7 @@ class Virsh:
                 [virsh, "--quiet", "--connect", self.uri, *arguments],
                 # Otherwise a user's daemon that is not there is started, another than is meant.
                 env={**os.environ, "PATH": SEARCH, "LC_ALL": "C", "LIBVIRT_AUTOSTART": "0"},
-                stdin=subprocess.DEVNULL,
+                input=xml,
                 capture_output=True,
                 text=True,
                 check=False,
