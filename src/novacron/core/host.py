@@ -17,6 +17,7 @@ __all__ = [
     "HostFacts",
     "HostReport",
     "NodeMarks",
+    "NumaCell",
     "Overcommit",
     "StorageFacts",
     "Taint",
@@ -66,14 +67,30 @@ class StorageFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class NumaCell:
+    """CPUs and the memory that is near to them; CPUs as Linux writes them, such as 0-7,16-23."""
+
+    node: int
+    cpus: str
+    memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a driver says of a host it reaches; what it cannot tell is empty."""
+    """What a driver says of a host it reaches; what it cannot tell is empty.
+
+    ``guest_cpu_model`` and ``guest_cpu_features`` are the CPU that machines see there: one that
+    runs can move to a host whose guests see at least the same.
+    """
 
     name: str
     capacity: Resources
     version: str = ""
     cpu_model: str = ""
     cpu_features: tuple[str, ...] = ()
+    guest_cpu_model: str = ""
+    guest_cpu_features: tuple[str, ...] = ()
+    numa: tuple[NumaCell, ...] = ()
     machine_types: tuple[str, ...] = ()
     accelerator: str = ""
     storage: tuple[StorageFacts, ...] = ()

@@ -5,11 +5,13 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from novacron.core.errors import Rejected
-from novacron.core.host import HostFacts, StorageFacts
+from novacron.core.host import HostFacts
 from novacron.core.machine import Resources
+from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells
 from novacron.drivers.libvirt.domain import Accelerator
+from novacron.drivers.libvirt.hardware import Hardware
 from novacron.drivers.libvirt.host import LibvirtHost
-from novacron.drivers.libvirt.pool import open_pool
+from novacron.drivers.libvirt.pool import open_pool, storage_of
 
 __all__ = ["Machinery", "facts_of", "machinery_of"]
 
@@ -32,11 +34,14 @@ class Machinery:
         guest = capabilities.find(f"guest/arch[@name='{ARCHITECTURE}']")
         kinds = [] if guest is None else [each.get("type") for each in guest.findall("domain")]
         self.can_run = bool(kinds)
+        self.numa = numa_cells(capabilities)
         machines = [] if guest is None else guest.findall("machine")
         self.machine_types = tuple(sorted({each.text or "" for each in machines}))
         # libvirt offers KVM wherever there is a /dev/kvm, also where no CPU could ever serve it.
         truly = "kvm" in kinds and bool(HARDWARE & set(self.cpu_features))
         self.accelerator = KVM if truly else TCG
+        self.guest_cpu = guest_cpu(connection, self.accelerator)
+        self.hardware = Hardware()
         self.cpus = int(connection.getInfo()[2])
         self.memory_mib = int(connection.getMemoryStats(-1)["total"]) // KIB_PER_MIB
 
@@ -53,7 +58,8 @@ def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machi
             f"host {host.name} has no QEMU for x86_64 guests; install qemu-system-x86 there",
             reason="NoQemu",
         )
-    capacity_mib, free_mib = open_pool(connection, host).room()
+    capacity_mib, _ = open_pool(connection, host).room()
+    guest_model, guest_features = machinery.guest_cpu
     versions = {
         "libvirt": _version(connection.getLibVersion()),
         "qemu": _version(connection.getVersion()),
@@ -66,7 +72,11 @@ def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machi
         cpu_features=machinery.cpu_features,
         machine_types=machinery.machine_types,
         accelerator="KVM" if machinery.accelerator is KVM else "TCG",
-        storage=(StorageFacts(host.pool, capacity_mib, free_mib),),
+        storage=storage_of(connection),
+        guest_cpu_model=guest_model,
+        guest_cpu_features=guest_features,
+        numa=machinery.numa,
+        devices=machinery.hardware.offered(connection),
         versions=versions,
     )
 

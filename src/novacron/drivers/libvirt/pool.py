@@ -3,7 +3,7 @@
 Nothing here assumes a path of this machine: the daemon may be far away.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
@@ -11,10 +11,11 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from novacron.core.errors import Rejected
+from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool", "reopened"]
+__all__ = ["Pool", "open_pool", "reopened", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -66,6 +67,20 @@ def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStora
         # Another process of ours may have been faster.
         return connection.storagePoolLookupByName(host.pool)
     return made
+
+
+def storage_of(connection: libvirt.virConnect) -> tuple[StorageFacts, ...]:
+    """Return how much room there is in every pool that is started, ours or not."""
+
+    def found() -> Iterator[StorageFacts]:
+        for pool in connection.listAllStoragePools(libvirt.VIR_CONNECT_LIST_STORAGE_POOLS_ACTIVE):
+            with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
+                pool.refresh()
+            with suppress(libvirt.libvirtError):  # stopped since it was listed
+                _, capacity, _, available = pool.info()
+                yield StorageFacts(pool.name(), capacity // MIB, available // MIB)
+
+    return tuple(sorted(found(), key=lambda place: place.name))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from novacron.core.host import (
     HostReport,
     NodeMarks,
     Overcommit,
+    StorageFacts,
     Taint,
 )
-from novacron.core.quantity import format_mib
+from novacron.core.quantity import format_mib, mib
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -48,6 +49,7 @@ class HostKind:
         if report.facts is not None:
             status["allocatable"] = written_amounts(report.allocatable)
             status |= _written_facts(report.facts)
+            status["storage"] = _written_storage(report.facts, obj.get("status") or {})
         if report.machines is not None:
             status["machines"] = report.machines
         if report.node_marks is not None:
@@ -114,21 +116,30 @@ def _written_marks(marks: NodeMarks) -> Object | None:
 
 
 def _written_facts(facts: HostFacts) -> Object:
-    cpu = {"model": facts.cpu_model or None, "features": list(facts.cpu_features)}
     return {
         "capacity": written_amounts(facts.capacity),
         "driverVersion": facts.version or None,
         "versions": dict(facts.versions) or None,
         "accelerator": facts.accelerator or None,
-        "cpu": cpu if facts.cpu_model else None,
+        "cpu": _written_cpu(facts) or None,
         "machineTypes": list(facts.machine_types) or None,
-        "storage": [
-            {"name": place.name, "capacity": format_mib(place.capacity_mib)}
-            for place in facts.storage
+        "numa": [
+            {"node": cell.node, "cpus": cell.cpus, "memory": format_mib(cell.memory_mib)}
+            for cell in facts.numa
         ]
         or None,
         "devices": [_written_device(device) for device in facts.devices] or None,
     }
+
+
+def _written_cpu(facts: HostFacts) -> Object:
+    said: Object = {
+        "model": facts.cpu_model,
+        "features": list(facts.cpu_features),
+        "guestModel": facts.guest_cpu_model,
+        "guestFeatures": list(facts.guest_cpu_features),
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def _written_device(device: HostDevice) -> Object:
@@ -140,3 +151,16 @@ def _written_device(device: HostDevice) -> Object:
         "model": device.model,
         **where,
     }
+
+
+def _written_storage(facts: HostFacts, before: Object) -> list[Object] | None:
+    """Return the host's storage; free room is written when it changed by a tenth of the whole."""
+    known = {place["name"]: place for place in before.get("storage") or ()}
+    return [_written_place(place, known.get(place.name) or {}) for place in facts.storage] or None
+
+
+def _written_place(place: StorageFacts, before: Object) -> Object:
+    free = before.get("available")
+    if free is None or abs(mib(free) - place.available_mib) * 10 > place.capacity_mib:
+        free = format_mib(place.available_mib)
+    return {"name": place.name, "capacity": format_mib(place.capacity_mib), "available": free}

@@ -16,18 +16,21 @@ from novacron.crd import (
     Rule,
     kind,
 )
-from novacron.families.novacron.shared_types import Amount, Amounts, Condition, Labels
+from novacron.families.novacron.host_facts_types import (
+    HostCpu,
+    HostDevice,
+    HostNuma,
+    HostStorage,
+)
+from novacron.families.novacron.shared_types import Amounts, Condition, Labels
 
 __all__ = [
     "Host",
-    "HostCpu",
-    "HostDevice",
     "HostDrain",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
     "HostStatus",
-    "HostStorage",
     "HostTaint",
     "Libvirt",
     "LibvirtMigration",
@@ -270,39 +273,6 @@ class HostSpec(Model):
     """What of a libvirt host is used."""
 
 
-class HostCpu(Model):
-    """What CPU the host has."""
-
-    model: str | None = None
-    """What the hypervisor calls it."""
-    features: Annotated[list[str], Atomic()] = []
-    """What it can do."""
-
-
-class HostStorage(Model):
-    """One place for disks."""
-
-    name: str
-    """What the hypervisor calls it."""
-    capacity: Amount
-    """How much it holds."""
-
-
-class HostDevice(Model):
-    """A piece of hardware that can be handed to a machine."""
-
-    address: str
-    """Where the host has it: its PCI address, or the UUID of a mediated device."""
-    type: str
-    """What it is: gpu, nic, nvme, storage, accelerator, mdev or other."""
-    vendor: str
-    """Who makes it, as a machine asks for it."""
-    model: str
-    """Which one, as a machine asks for it."""
-    numa_node: Annotated[int, Field(ge=0)] | None = None
-    """The NUMA node that it is close to."""
-
-
 class HostNode(Model):
     """How the host's node is marked."""
 
@@ -331,6 +301,8 @@ class HostStatus(Model):
     """How guests run: KVM on the CPU itself, TCG emulated, which is many times slower."""
     cpu: HostCpu | None = None
     """What CPU it has."""
+    numa: Annotated[list[HostNuma], ListMap("node")] = []
+    """Which memory is near to which CPUs."""
     machine_types: Annotated[list[str], Atomic()] = []
     """The kinds of machine it can run."""
     storage: Annotated[list[HostStorage], ListMap("name")] = []

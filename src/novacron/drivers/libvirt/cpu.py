@@ -1,0 +1,83 @@
+"""What a host's CPUs are to guests, and which memory is near to which of them. Blocks."""
+
+from collections.abc import Iterable, Iterator
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from novacron.core.host import NumaCell
+from novacron.drivers.libvirt.domain import Accelerator
+
+__all__ = ["guest_cpu", "numa_cells"]
+
+ARCHITECTURE = "x86_64"
+MACHINE = "q35"
+HOST_MODEL = "cpu/mode[@name='host-model']"
+KIB = {"KiB": 1, "MiB": 1024, "GiB": 1024 * 1024}
+KIB_PER_MIB = 1024
+
+
+def guest_cpu(
+    connection: libvirt.virConnect, accelerator: Accelerator
+) -> tuple[str, tuple[str, ...]]:
+    """Return model and features of the CPU that guests see.
+
+    An emulated CPU of a given model is the same everywhere, so its name says it all. With
+    host-model it is as much of the host's own CPU as QEMU can give, which libvirt tells.
+    """
+    if accelerator.cpu_model:
+        return accelerator.cpu_model, ()
+    kind = accelerator.domain_type
+    xml = connection.getDomainCapabilities(None, ARCHITECTURE, MACHINE, kind)
+    mode = ET.fromstring(xml).find(HOST_MODEL)  # noqa: S314 - libvirt's own
+    if mode is None or mode.get("supported") != "yes":
+        return "", ()
+    whole = connection.baselineHypervisorCPU(
+        None,
+        ARCHITECTURE,
+        MACHINE,
+        kind,
+        [_as_cpu(mode)],
+        libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES,
+    )
+    features = ET.fromstring(whole).findall("feature[@policy='require']")  # noqa: S314
+    return mode.findtext("model") or "", tuple(sorted(each.get("name", "") for each in features))
+
+
+def numa_cells(capabilities: ET.Element) -> tuple[NumaCell, ...]:
+    """Read the host's topology from its capabilities."""
+    return tuple(
+        NumaCell(
+            node=int(cell.get("id", "0")),
+            cpus=_ranges(int(cpu.get("id", "0")) for cpu in cell.findall("cpus/cpu")),
+            memory_mib=_mib(cell.find("memory")),
+        )
+        for cell in capabilities.findall("host/topology/cells/cell")
+    )
+
+
+def _as_cpu(mode: ET.Element) -> str:
+    """Return the CPU that a mode stands for, as those calls want it that compare CPUs."""
+    cpu = ET.Element("cpu", mode="custom", match="exact")
+    cpu.extend(each for each in mode if each.tag in ("model", "vendor", "feature"))
+    return ET.tostring(cpu, encoding="unicode")
+
+
+def _mib(memory: ET.Element | None) -> int:
+    if memory is None:
+        return 0
+    return int(memory.text or 0) * KIB.get(memory.get("unit", "KiB"), 1) // KIB_PER_MIB
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Return numbers as Linux writes sets of CPUs: 0-3,8."""
+
+    def runs() -> Iterator[str]:
+        first = last = None
+        for number in [*sorted(numbers), None]:
+            if first is not None and last is not None and number != last + 1:
+                yield str(first) if first == last else f"{first}-{last}"
+                first = None
+            first, last = number if first is None else first, number
+
+    return ",".join(runs())

@@ -1,0 +1,58 @@
+"""What a real host says of its CPUs, memory and storage."""
+
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+import libvirt
+import pytest
+
+from libvirt_daemon import shared_daemon
+from novacron.core.host import NumaCell
+from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells
+from novacron.drivers.libvirt.domain import Accelerator
+from novacron.drivers.libvirt.facts import Machinery, facts_of
+from novacron.drivers.libvirt.host import LibvirtHost
+
+TWO_CELLS = """
+<capabilities><host><topology><cells num='2'>
+<cell id='0'><memory unit='KiB'>2097152</memory><cpus num='3'>
+  <cpu id='0'/><cpu id='1'/><cpu id='4'/></cpus></cell>
+<cell id='1'><memory unit='KiB'>1048576</memory><cpus num='1'><cpu id='2'/></cpus></cell>
+</cells></topology></host></capabilities>
+"""
+
+
+@pytest.fixture
+def connection() -> Iterator[libvirt.virConnect]:
+    """Return a real host."""
+    opened = libvirt.open(shared_daemon().uri)
+    yield opened
+    opened.close()
+
+
+def test_cells_have_their_cpus_and_memory() -> None:
+    """Sets of CPUs are written as Linux writes them."""
+    assert numa_cells(ET.fromstring(TWO_CELLS)) == (
+        NumaCell(0, "0-1,4", 2048),
+        NumaCell(1, "2", 1024),
+    )
+
+
+def test_a_real_host_tells_what_it_has(connection: libvirt.virConnect) -> None:
+    """Every pool that is started is counted, and the cells have all CPUs."""
+    host = LibvirtHost("real", shared_daemon().uri)
+    facts = facts_of(connection, host, Machinery(connection))
+    (place,) = (each for each in facts.storage if each.name == "novacron")
+    assert 0 < place.available_mib <= place.capacity_mib
+    assert facts.numa[0].cpus.startswith("0")
+    assert facts.guest_cpu_model
+    if facts.accelerator == "TCG":
+        # An emulated CPU is the same everywhere.
+        assert (facts.guest_cpu_model, facts.guest_cpu_features) == ("qemu64", ())
+
+
+def test_with_the_hosts_own_cpu_its_features_are_told(connection: libvirt.virConnect) -> None:
+    """They decide where a machine can move; asked of emulation here, as KVM is asked elsewhere."""
+    model, features = guest_cpu(connection, Accelerator("qemu", "host-model"))
+    assert model
+    assert {"sse2", "lm"} <= set(features)
