@@ -139,7 +139,8 @@ def libvirt_operator(
     api.create_namespace(namespace)
     directory: Path = tmp_path_factory.mktemp("operator")
     tiny = directory_with_tiny(directory / "images")
-    flags = ("--no-leader-elect", f"--images-directory={tiny}", "--shutdown-grace=4s")
+    patience = ("--shutdown-grace=4s", "--host-failure-grace=3s")
+    flags = ("--no-leader-elect", f"--images-directory={tiny}", *patience)
     operator = RunningOperator(cluster, directory, [namespace], flags=flags).start()
     yield operator
     assert operator.stop() == 0, operator.log

@@ -1,8 +1,8 @@
 """What a host makes ready for a machine that comes, and does when it has come or not. Blocks.
 
 Disks that both hosts reach are left alone. For others there is an empty one of the same size and
-name, on top of the same image where the host has it, so that only what is the machine's own needs
-to be copied.
+name, into which libvirt copies. It is on top of no image: libvirt copies only what differs from
+one where it is told a file's path, and we know pools.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ import libvirt
 from novacron.core.errors import Busy, OutOfCapacity
 from novacron.core.machine import MachinePlan, Power
 from novacron.core.move import MoveProgress
-from novacron.drivers.libvirt.belongings import Belonging, Belongings, pool_of, storage_marks
+from novacron.drivers.libvirt.belongings import Belongings, pool_of, storage_marks
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.domain import console_log, console_past, volume_prefix
 from novacron.drivers.libvirt.look import INCOMING, find
@@ -30,7 +30,6 @@ class Reception:
 
     draft: str
     copied: tuple[str, ...]
-    incremental: bool
 
 
 def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Reception:
@@ -44,7 +43,6 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
     draft = builder.draft(plan)
     pools = pools_of(draft)
     copied: list[str] = []
-    incremental = True
     for disk in belongings.disks:
         name = pools.get(disk.target, builder.host.pool)
         pool = pool_of(builder.pool, name)
@@ -55,35 +53,11 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
         if disk.content is not None:
             pool.fill(disk.volume, len(disk.content), [disk.content])
             continue
-        incremental &= _room_for(pool, disk)
+        pool.remove(disk.volume)  # one that is there was left by a move that came to nothing
+        pool.empty(disk.volume, disk.capacity, disk.format)
         copied.append(disk.target)
     builder.pool.fill(console_log(plan.ref.uid), 0, [])
-    return Reception(draft, tuple(copied), incremental)
-
-
-def _room_for(pool: Pool, disk: Belonging) -> bool:
-    """Make an empty disk; say whether it is on top of the same image as the one that comes."""
-    pool.remove(disk.volume)
-    base = _same_image(pool, disk.backing)
-    if base is not None:
-        pool.overlay_bytes(disk.volume, disk.capacity, base, base.name().rpartition(".")[2])
-    else:
-        pool.empty(disk.volume, disk.capacity, disk.format)
-    return disk.backing is None or base is not None
-
-
-def _same_image(pool: Pool, name: str | None) -> libvirt.virStorageVol | None:
-    """Return the volume with the image that another host calls so, where it is complete here.
-
-    An image's name begins with what its bytes amount to; only its end differs from host to host.
-    """
-    if name is None or not name.startswith("image-"):
-        return None
-    stem = name.rpartition("-")[0] + "-"
-    names = pool.names()
-    complete = {each.rsplit(".", 2)[0] for each in names if each.endswith(".ok")}
-    found = sorted(each for each in names & complete if each.startswith(stem))
-    return pool.find(found[0]) if found else None
+    return Reception(draft, tuple(copied))
 
 
 def settled(

@@ -34,7 +34,6 @@ class Belonging:
     volume: str
     format: str
     capacity: int
-    backing: str | None
     marks: frozenset[str]
     content: bytes | None = None
 
@@ -128,17 +127,14 @@ def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
         kind = (driver.get("type") if driver is not None else None) or "raw"
         content = there.read(volume) if disk.find("readonly") is not None else None
         dev = target.get("dev") or ""
-        capacity, backing = _measured(there, domain, dev, volume)
-        found.append(Belonging(dev, name, volume, kind, capacity, backing, marks, content))
+        capacity = _capacity(there, domain, dev, volume)
+        found.append(Belonging(dev, name, volume, kind, capacity, marks, content))
     return found
 
 
-def _measured(pool: Pool, domain: Domain, dev: str, volume: str) -> tuple[int, str | None]:
-    """Return how large a disk is for its guest, and the volume that it is on top of."""
+def _capacity(pool: Pool, domain: Domain, dev: str, volume: str) -> int:
+    """Return how large a disk is for its guest."""
+    if domain.running:
+        return int(domain.handle.blockInfo(dev)[0])
     handle = pool.find(volume)
-    if handle is None:
-        return 0, None
-    size = domain.handle.blockInfo(dev)[0] if domain.running else handle.info()[1]
-    described = ET.fromstring(handle.XMLDesc())  # noqa: S314 - libvirt's own
-    backing = described.findtext("backingStore/path")
-    return int(size), backing.rpartition("/")[2] if backing else None
+    return int(handle.info()[1]) if handle else 0

@@ -84,11 +84,7 @@ def _flags(route: Route, policy: MovePolicy, *, cold: bool) -> int:
     if policy.encrypted:
         flags |= libvirt.VIR_MIGRATE_TLS
     if route.reception.copied:
-        flags |= (
-            libvirt.VIR_MIGRATE_NON_SHARED_INC
-            if route.reception.incremental
-            else libvirt.VIR_MIGRATE_NON_SHARED_DISK
-        )
+        flags |= libvirt.VIR_MIGRATE_NON_SHARED_DISK
     return flags
 
 

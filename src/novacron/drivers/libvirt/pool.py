@@ -115,11 +115,7 @@ class Pool:
 
     def overlay(self, name: str, size_mib: int, base: libvirt.virStorageVol, kind: str) -> None:
         """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
-        self.overlay_bytes(name, size_mib * MIB, base, kind)
-
-    def overlay_bytes(self, name: str, size: int, base: libvirt.virStorageVol, kind: str) -> None:
-        """Do so with a size in bytes."""
-        volume = _volume(name, size, "qcow2")
+        volume = _volume(name, size_mib * MIB, "qcow2")
         backing = ET.SubElement(volume, "backingStore")
         ET.SubElement(backing, "path").text = base.path()
         ET.SubElement(backing, "format", type=kind)
