@@ -31,6 +31,16 @@ def stopped(obj: Object | None) -> bool:
     return obj is not None and condition(obj, "Ready").get("reason") == "Stopped"
 
 
+def moved(obj: Object | None) -> bool:
+    """The machine runs on the other host, and nothing is asked of it any more."""
+    return (
+        running(obj)
+        and obj is not None
+        and not any("move" in note or "migrate" in note for note in obj["metadata"]["annotations"])
+        and obj["status"].get("migration", {}).get("result") == "Succeeded"
+    )
+
+
 def gone(obj: Object | None) -> bool:
     """Nothing of it is left."""
     return obj is None
@@ -55,12 +65,23 @@ class Scenario:
     running_before: bool = True
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
+    second_host: bool = False
 
 
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
-SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
+SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete", "move"), "300ms")}
+MOVE = {"metadata": {"annotations": {"novacron.io/migrate-to": "any"}}}
+STOPPED_MOVE = {
+    "spec": {"migrationPolicy": {"allowLiveMigration": False}},
+    "metadata": {
+        "annotations": {
+            "novacron.io/migrate-to": "any",
+            "novacron.io/migrate-stop-allowed": "true",
+        }
+    },
+}
 
 SCENARIOS = (
     Scenario("create", running, exists_before=False),
@@ -71,6 +92,8 @@ SCENARIOS = (
     Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
+    Scenario("move", moved, patch=MOVE, second_host=True),
+    Scenario("move slowly", moved, patch=MOVE, simulation=SLOWLY, second_host=True),
 )
 
 # With real guests, which take real time; the first is part of the everyday tests.
