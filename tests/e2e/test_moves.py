@@ -1,9 +1,13 @@
 """Machines that move between simulated hosts: asked for, drained, or by changed wishes."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from e2e.conftest import Stage
 from machines import condition, virtual_machine
@@ -12,6 +16,7 @@ from operators import eventually
 
 Object = dict[str, Any]
 
+REPOSITORY = Path(__file__).parents[2]
 SLOWLY = {"delays": {"move": "2s"}}
 
 
@@ -229,3 +234,50 @@ def test_an_operator_that_is_killed_is_followed_by_one_that_goes_on(
     done = stage.until("goes-on", lambda obj: result(obj) is not None)
     assert done["status"]["migration"]["result"] == "Succeeded"
     assert hosts_of(stage, "goes-on") == [(there, Power.ON)]
+
+
+def test_the_example_moves_when_the_command_line_asks(stage: Stage) -> None:
+    """What the guide tells to type, and what is seen then."""
+    here, there = pair(stage, delays={"move": "1500ms"})
+    body = yaml.safe_load((REPOSITORY / "examples/02-migrate.yaml").read_text())
+    body["metadata"]["namespace"] = stage.namespace
+    body["spec"]["template"]["spec"]["nodeSelector"] = {"test/pair": stage.namespace}
+    stage.api.create(body)
+    start = stage.until_running("traveller")["status"]["nodeName"]
+    other = there if start == here else here
+    moved = novacron(stage, "vm", "migrate", "traveller", "--to", other, "--wait")
+    assert f"Migrating to {other}" in moved.stderr
+    assert f"moved to {other}" in moved.stdout
+    refused = novacron(stage, "vm", "migrate", "traveller", "--to", other, "--wait", fails=True)
+    assert f"it is on host {other}" in refused.stderr
+    still = novacron(stage, "vm", "migrate", "traveller", "--cancel", fails=True)
+    assert "traveller does not move" in still.stderr
+
+
+def test_a_host_is_drained_and_taken_up_again_by_the_command_line(stage: Stage) -> None:
+    """It waits until the last machine has left, and tells how many there are."""
+    here, there = pair(stage, delays={"move": "500ms"})
+    placed(stage, "web", here)
+    drained = novacron(stage, "host", "drain", here, "--wait", namespaced=False)
+    assert "no machine is left on it" in drained.stderr
+    assert hosts_of(stage, "web") == [(there, Power.ON)]
+    novacron(stage, "host", "uncordon", here, namespaced=False)
+    spec = (stage.api.host(here) or {})["spec"]
+    assert "drain" not in spec
+    assert not spec["unschedulable"]
+
+
+def novacron(
+    stage: Stage, *words: str, namespaced: bool = True, fails: bool = False
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command as a user would."""
+    where = ("-n", stage.namespace) if namespaced else ()
+    done = subprocess.run(
+        [sys.executable, "-m", "novacron.app.entry", *words, *where],
+        env={**os.environ, "KUBECONFIG": str(stage.api.kubeconfig)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode != 0) is fails, done.stdout + done.stderr
+    return done
