@@ -1,23 +1,19 @@
 """`novacron up` where something is missing: no QEMU, no root, nothing but a plain user."""
 
 import os
-import shutil
+import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-import novacron
-from guest_images import built_in
 from local_cluster import DEADLINE_SECONDS, NOVACRON, processes_under
 from novacron.localcluster.hypervisor.places import Places
 from open_directories import open_to_others
+from ordinary_user import NOBODY, OrdinaryUser, ordinary_user
 
-NOBODY = 65534
-ROOT = os.geteuid() == 0
 # Modules are loaded before the rights are given up: an interpreter may lie in root's home.
 AS_NOBODY = f"""
 import os, novacron.app.entry, novacron.cli.cluster, novacron.cli.display, novacron.cli.up
@@ -85,74 +81,12 @@ def test_without_root_the_exact_command_is_told(bare):
     assert "dnsmasq-base" not in command
 
 
-def _python_of_others() -> str | None:
-    """Return a Python that other users may run and that our modules were compiled for."""
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
-    ours = Path(sys.executable).resolve()
-    if all(directory.stat().st_mode & 0o1 for directory in ours.parents):
-        return str(ours)
-    return shutil.which(version, path="/usr/local/bin:/usr/bin")
-
-
-class OrdinaryUser:
-    """Somebody with a home directory and no rights."""
-
-    def __init__(self, home: Path, python: str, binaries: Path) -> None:
-        self.home = home
-        environment = home / "environment"
-        subprocess.run([python, "-m", "venv", "--without-pip", environment], check=True)
-        self.python = environment / "bin" / "python"
-        modules = next((environment / "lib").glob("python*/site-packages"))
-        places = (Path(pytest.__file__).parents[1], Path(novacron.__file__).parents[1])
-        (modules / "ours.pth").write_text("\n".join(map(str, places)))
-        for source in (*binaries.iterdir(), built_in("tiny")):
-            _lend(source, home / ("cache" if source.suffix else "kubernetes") / source.name)
-        for directory in (home, home / "cache"):
-            os.chown(directory, NOBODY, NOBODY)
-
-    def call(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """Type a command."""
-        return subprocess.run(
-            [self.python, "-m", "novacron.app.entry", *arguments],
-            env={
-                "PATH": "/usr/local/bin:/usr/bin:/bin",
-                "HOME": str(self.home),
-                "NOVACRON_HOME": str(self.home / "state"),
-                "NOVACRON_CACHE": str(self.home / "cache"),
-                "NOVACRON_KUBERNETES_BIN": str(self.home / "kubernetes"),
-                "PYTHONDONTWRITEBYTECODE": "1",
-            },
-            cwd=self.home,
-            user=NOBODY,
-            group=NOBODY,
-            extra_groups=(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=DEADLINE_SECONDS,
-        )
-
-
-def _lend(source: Path, target: Path) -> None:
-    target.parent.mkdir(exist_ok=True)
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copy(source, target)
-
-
 @pytest.fixture
 def ordinary(kubernetes_binaries: Path) -> Iterator[OrdinaryUser]:
     """An ordinary user who gets what root has in its cache."""
-    python = _python_of_others()
-    if not ROOT or python is None:
-        pytest.skip("either everything runs as an ordinary user already, or no Python is theirs")
-    with tempfile.TemporaryDirectory(prefix="nova-user-") as directory:
-        user = OrdinaryUser(Path(directory), python, kubernetes_binaries)
+    with ordinary_user(kubernetes_binaries) as user:
         yield user
         user.call("purge", "--yes")
-        assert processes_under(user.home) == []
 
 
 @pytest.mark.full
@@ -166,3 +100,19 @@ def test_an_ordinary_user_gets_a_real_guest_too(ordinary):
     assert stopped.stdout.startswith("stopped operator, hypervisor, "), stopped.stderr
     assert processes_under(ordinary.home) == []
     assert not Places(ordinary.home / "state/hypervisor").alias.is_symlink()
+
+
+@pytest.mark.full
+def test_an_ordinary_user_has_two_hosts_and_not_three(ordinary):
+    """Three would need networks of their own, which only root may make."""
+    refused = ordinary.call("up", "--hosts", "3")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("error: without root there can be 2 hosts and not 3"), refused
+    done = ordinary.call("up", "--hosts", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    listed = ordinary.call("host", "list").stdout
+    assert re.search(r"local +libvirt +Ready", listed), listed
+    assert re.search(r"local-2 +libvirt +Ready", listed), listed
+    stopped = ordinary.call("down")
+    assert stopped.stdout.startswith("stopped operator, hypervisor, "), stopped.stderr
+    assert processes_under(ordinary.home) == []

@@ -1,5 +1,6 @@
 """A real libvirt host behind a real operator, and a server of images."""
 
+import base64
 import http.server
 import threading
 from collections.abc import Iterator
@@ -15,10 +16,13 @@ import pytest
 
 from api import Api
 from e2e.conftest import Stage
+from fleet import shared_fleet
 from guest_images import directory_with_tiny
 from libvirt_daemon import LibvirtDaemon, shared_daemon
 from machines import virtual_machine
+from novacron.cli.kinds import OPERATOR_NAMESPACE
 from novacron.localcluster.controlplane import ControlPlane
+from novacron.localcluster.hypervisor import Fleet, Hypervisor
 from operators import RunningOperator
 
 Object = dict[str, Any]
@@ -81,13 +85,27 @@ class LibvirtStage:
 
     scene: Stage
     host: str
-    daemon: LibvirtDaemon
+    daemon: LibvirtDaemon | Hypervisor
     images: ImageServer
 
     @cached_property
     def outside(self) -> libvirt.virConnect:
-        """Somebody with virsh."""
+        """Somebody with virsh on the host."""
         return libvirt.open(self.daemon.uri)
+
+    @property
+    def run_directory(self) -> Path:
+        """Where the daemon keeps what counts while it runs."""
+        return self._part("run")
+
+    @property
+    def data_directory(self) -> Path:
+        """Where the daemon keeps disks."""
+        return self._part("lib")
+
+    def _part(self, name: str) -> Path:
+        below = self.daemon.directory / name
+        return below / "libvirt" if isinstance(self.daemon, Hypervisor) else below
 
     def create(self, name: str, image: str = "builtin://tiny", **more: Any) -> Object:
         """Create a machine on the host."""
@@ -123,6 +141,25 @@ class LibvirtStage:
         return domains, volumes
 
 
+def _reached_by_tls(api: Api, fleet: Fleet) -> Object:
+    """Return how the last host of a fleet is declared, with a Secret that lets us in."""
+    pair = fleet.caller()
+    files = {
+        "ca.crt": fleet.authority.pair.certificate,
+        "tls.crt": pair.certificate,
+        "tls.key": pair.key,
+    }
+    data = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
+    name = f"fleet-{uuid4().hex[:8]}"
+    body = {"metadata": {"name": name}, "data": data}
+    api.call("POST", f"/api/v1/namespaces/{OPERATOR_NAMESPACE}/secrets", body)
+    return {
+        "endpoint": fleet.tls_uri(fleet.count),
+        "credentialsSecret": {"name": name},
+        "libvirt": {"network": fleet.hosts[-1].network},
+    }
+
+
 @pytest.fixture(scope="module")
 def images() -> Iterator[ImageServer]:
     """Images by http."""
@@ -146,14 +183,26 @@ def libvirt_operator(
     assert operator.stop() == 0, operator.log
 
 
-@pytest.fixture
+@pytest.fixture(params=["near", pytest.param("far", marks=pytest.mark.full)])
 def real(
-    libvirt_operator: RunningOperator, api: Api, images: ImageServer
+    request: pytest.FixtureRequest,
+    libvirt_operator: RunningOperator,
+    api: Api,
+    images: ImageServer,
 ) -> Iterator[LibvirtStage]:
-    """The operator with one real host and nothing on it; nothing may be left on it either."""
-    daemon = shared_daemon()
+    """The operator with one real host and nothing on it; nothing may be left on it either.
+
+    The far one is reached by its address and a certificate; none of its files is the operator's.
+    """
     scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
-    host = scene.add_host(driver="libvirt", endpoint=daemon.uri, simulation=None)
+    daemon: LibvirtDaemon | Hypervisor
+    if request.param == "near":
+        daemon = shared_daemon()
+        reached: Object = {"endpoint": daemon.uri}
+    else:
+        daemon = shared_fleet().hosts[-1]
+        reached = _reached_by_tls(api, shared_fleet())
+    host = scene.add_host(driver="libvirt", simulation=None, **reached)
     stage = LibvirtStage(scene, host, daemon, images)
     yield stage
     scene.clear()

@@ -15,13 +15,13 @@ from operators import eventually
 
 def qemu_pid(real: LibvirtStage, domain: libvirt.virDomain) -> int:
     """Return the process of a guest; 0 while libvirt has noted none."""
-    path = real.daemon.directory / "run" / "qemu" / f"{domain.name()}.pid"
+    path = real.run_directory / "qemu" / f"{domain.name()}.pid"
     return int(path.read_text()) if path.exists() else 0
 
 
 def said(real: LibvirtStage, uid: str) -> str:
     """Return what a guest said on its console."""
-    path: Path = real.daemon.directory / "lib" / "novacron" / console_log(uid)
+    path: Path = real.data_directory / "novacron" / console_log(uid)
     return path.read_text(errors="replace")
 
 
@@ -127,7 +127,7 @@ def test_a_domain_that_others_remove_comes_back_with_its_disk(real: LibvirtStage
     """The guest's data is not theirs to lose."""
     obj = real.deaf("undone")
     uid = obj["metadata"]["uid"]
-    root = real.daemon.directory / "lib" / "novacron" / f"{uid}-root.qcow2"
+    root = real.data_directory / "novacron" / f"{uid}-root.qcow2"
     inode = root.stat().st_ino
     domain = real.domain(obj)
     domain.undefine()

@@ -25,7 +25,8 @@ __all__ = ["SHARED_POOL", "Fleet", "require_room"]
 
 MOST_OF_A_USER = 2
 SHARED_POOL = "shared"
-LOOPBACK = "127.0.0.1"
+# Each host has an address: at 127.0.0.1 itself libvirt refuses to take guests in.
+LOOPBACK = "127.0.0.10"
 # Below those that the kernel gives out by itself; each fleet of a user begins elsewhere.
 FIRST_PORT, PORTS, RANGES = 20000, 50, 200
 TLS_PORT = 16514
@@ -136,7 +137,7 @@ class Fleet:
     def _membership(self, number: int) -> Membership:
         return Membership(
             hostname=f"nova-{self._mark}-{number}" if self.privileged else "localhost",
-            address=self.segment.address(number) if self.privileged else LOOPBACK,
+            address=self.segment.address(number) if self.privileged else f"{LOOPBACK}{number}",
             ports=self._ports(number),
             shared=self.directory / "shared",
             # As the first one calls it when it is alone, so that its guests find it again.

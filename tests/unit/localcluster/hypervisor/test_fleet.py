@@ -1,82 +1,125 @@
 """Several hosts on one machine exchange real guests, fail alone and leave nothing behind."""
 
-import shutil
+import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import libvirt
+import pytest
 
-from fleet import Console, shared_fleet
+from fleet import own_fleet, power_off, shared_fleet
 from guest_images import built_in
-from novacron.localcluster.hypervisor import Fleet, Hypervisor
-from novacron.localcluster.hypervisor.places import SEEN_SHARED
-from ping import answers
+from local_cluster import processes_under
+from moving_guest import connected, moves_while_it_counts
+from novacron.localcluster.errors import LocalClusterError
+from novacron.localcluster.hypervisor import Fleet
+from novacron.localcluster.hypervisor.fleet import SHARED_POOL, require_room
+from novacron.localcluster.hypervisor.places import Places
+from novacron.localcluster.hypervisor.remains import processes_of
+from ordinary_user import ordinary_user
 from rights import ROOT
 
-MOVE = (
-    libvirt.VIR_MIGRATE_LIVE
-    | libvirt.VIR_MIGRATE_PERSIST_DEST
-    | libvirt.VIR_MIGRATE_UNDEFINE_SOURCE
-    # libvirt 9 knows a shared directory by its file system, and cannot be told of another.
-    | libvirt.VIR_MIGRATE_UNSAFE
-)
-GUEST = """
-<domain type='qemu'><name>counter</name><memory unit='MiB'>192</memory>
-<os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>
-<cpu mode='custom'><model>qemu64</model></cpu>
-<devices>
-  <disk type='file' device='disk'><driver name='qemu' type='qcow2' cache='none'/>
-    <source file='{disk}'/><target dev='vda' bus='virtio'/></disk>
-  <interface type='{kind}'>{source}<model type='virtio'/></interface>
-  <serial type='pty'/>
-  <channel type='unix'><target type='virtio' name='org.qemu.guest_agent.0'/></channel>
-  <memballoon model='none'/>
-</devices></domain>
+TESTS = Path(__file__).parents[3]
+ONLY_ROOT = pytest.mark.skipif(not ROOT, reason="only root makes networks")
+DEAF = """
+<domain type='qemu'><name>deaf</name><memory unit='MiB'>32</memory>
+<os><type arch='x86_64' machine='q35'>hvm</type></os></domain>
 """
 
 
-@contextmanager
-def connected(*hosts: Hypervisor) -> Iterator[list[libvirt.virConnect]]:
-    with ExitStack() as stack:
-        opened = [libvirt.open(host.uri) for host in hosts]
-        for connection in opened:
-            stack.callback(connection.close)
-        yield opened
+def traces(fleet: Fleet) -> list[object]:
+    """Return whatever there is of a fleet outside of its directory."""
+    links = [link for link in Path("/sys/class/net").iterdir() if _mark(fleet) in link.name]
+    spaces = [Path("/run/netns", host.namespace or "none") for host in fleet.hosts]
+    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
+    return [
+        *links,
+        *(space for space in spaces if space.exists()),
+        *(line for line in rules.splitlines() if _mark(fleet) in line),
+        *processes_under(fleet.directory),
+        *(each for host in fleet.hosts for each in processes_of(Places(host.directory))),
+    ]
 
 
-def guest_on(fleet: Fleet, connection: libvirt.virConnect) -> libvirt.virDomain:
-    """Start a tiny guest whose disk is where every host sees it."""
-    image = built_in("tiny")
-    assert image is not None
-    disk = fleet.directory / "shared/counter.qcow2"
-    shutil.copy(image, disk)
-    disk.chmod(0o666)
-    seen = SEEN_SHARED / disk.name if ROOT else disk
-    network = fleet.hosts[0].network
-    kind, source = ("network", f"<source network='{network}'/>") if ROOT else ("user", "")
-    domain = connection.defineXML(GUEST.format(disk=seen, kind=kind, source=source))
-    domain.create()
-    return domain
+def _mark(fleet: Fleet) -> str:
+    return (fleet.hosts[0].namespace or "nova-none-1").split("-")[1]
+
+
+@pytest.fixture
+def fragile() -> Iterator[Fleet]:
+    """Two hosts to break; nothing of them may be left, whatever became of them."""
+    with own_fleet() as fleet:
+        yield fleet
+        fleet.stop()
+        assert traces(fleet) == []
 
 
 def test_a_guest_moves_while_it_counts() -> None:
     """It goes on counting: it was not started anew, and its network came along."""
-    fleet = shared_fleet()
-    with connected(*fleet.hosts) as (here, there):
-        domain = guest_on(fleet, here)
-        console = Console(domain)
-        address = console.until(r"ready hostname=\S+ ip=(\S+)")[1]
-        before = console.tick()
-        console.close()
-        moved = domain.migrate3(there, {}, MOVE)
-        try:
-            console = Console(moved)
-            assert before < console.tick(20) < before + 60
-            assert here.listAllDomains() == []
-            if ROOT:
-                assert answers(address, 5)
-            moved = moved.migrate3(here, {}, MOVE | libvirt.VIR_MIGRATE_TLS)
-            assert Console(moved).tick(20) > before
-        finally:
-            moved.destroy()
-            moved.undefine()
+    image = built_in("tiny")
+    assert image is not None
+    moves_while_it_counts(shared_fleet(), image)
+
+
+@pytest.mark.full
+def test_a_guest_of_an_ordinary_user_moves_too() -> None:
+    """Two daemons in session mode, on the machine's loopback."""
+    with ordinary_user() as user:
+        program, image = TESTS / "moving_guest.py", next((user.home / "cache").iterdir())
+        done = user.run(str(program), str(user.home / "fleet"), str(image), path=TESTS)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@ONLY_ROOT
+def test_a_host_that_loses_power_is_gone_alone(fragile: Fleet) -> None:
+    """Its guests and its network end with it; the others stay, and it can come back."""
+    first, second = fragile.hosts
+    with connected(second) as (there,):
+        there.createXML(DEAF)
+    power_off(second)
+    assert processes_of(Places(second.directory)) == []
+    assert not Path("/run/netns", second.namespace or "").exists()
+    assert first.ready()
+    assert not second.ready()
+    assert fragile.start()
+    with connected(second) as (there,):
+        assert there.listAllDomains() == []
+        assert SHARED_POOL in [pool.name() for pool in there.listAllStoragePools()]
+    assert not fragile.start()
+
+
+@ONLY_ROOT
+def test_whatever_is_taken_away_is_there_again_after_the_next_start(fragile: Fleet) -> None:
+    """A second up repairs: the bridge, who gives out addresses, a cable, a daemon."""
+    bridge = next(link.name for link in Path("/sys/class/net").iterdir()
+                  if link.name.startswith(f"nova{_mark(fragile)}"))  # fmt: skip
+    subprocess.run(["ip", "link", "delete", bridge], check=True)
+    fragile.segment.processes.kill("dnsmasq")
+    fragile.hosts[0].kill()
+    assert fragile.start()
+    with connected(*fragile.hosts):
+        assert all(host.ready() for host in fragile.hosts)
+    assert _reached(fragile)
+
+
+def _reached(fleet: Fleet) -> bool:
+    """Say whether the second host is reached over the network by whoever has a certificate."""
+    pair = fleet.caller()
+    here = fleet.directory / "caller"
+    here.mkdir(exist_ok=True)
+    authority = fleet.authority.pair.certificate
+    for name, source in {
+        "cacert.pem": authority,
+        "clientcert.pem": pair.certificate,
+        "clientkey.pem": pair.key,
+    }.items():
+        (here / name).write_bytes(source.read_bytes())
+    libvirt.open(f"{fleet.tls_uri(2)}?pkipath={here}").close()
+    return True
+
+
+def test_a_user_is_told_how_many_hosts_there_can_be() -> None:
+    """In one sentence, before anything is made."""
+    require_room(2, privileged=False)
+    with pytest.raises(LocalClusterError, match="without root there can be 2 hosts and not 3"):
+        require_room(3, privileged=False)
