@@ -66,6 +66,7 @@ class Scenario:
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
     second_host: bool = False
+    full: bool = False
 
 
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
@@ -92,7 +93,8 @@ SCENARIOS = (
     Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
-    Scenario("move", moved, patch=MOVE, second_host=True),
+    Scenario("move", moved, patch=MOVE, second_host=True, full=True),
+    Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True, full=True),
     Scenario("move slowly", moved, patch=MOVE, simulation=SLOWLY, second_host=True),
 )
 

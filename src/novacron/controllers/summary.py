@@ -20,7 +20,7 @@ def summarise(
         name: None if isinstance(outcome, Done) else condition_of(name, outcome)
         for name, outcome in round_.outcomes.items()
     }
-    claims["Ready"] = ready_of(machine, round_.outcomes)
+    claims["Ready"] = ready_of(machine, round_.outcomes, round_.seen)
     claims["LiveMigratable"] = _live_migratable(machine, round_)
     claims["Supported"] = _supported(machine)
     claims["Reconciled"] = None

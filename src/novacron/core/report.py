@@ -62,7 +62,9 @@ def _unseen(machine: Machine, last: Outcome | None) -> Phase | None:
     return None if unknown else Phase.PENDING
 
 
-def ready_of(machine: Machine, outcomes: dict[str, Outcome]) -> Condition:
+def ready_of(
+    machine: Machine, outcomes: dict[str, Outcome], seen: Observed | None = None
+) -> Condition:
     """Derive Ready: every step is done and the machine runs as it should."""
     for name, outcome in outcomes.items():
         if outcome.reason == MIGRATING and machine.move and machine.move.live:
@@ -73,4 +75,6 @@ def ready_of(machine: Machine, outcomes: dict[str, Outcome]) -> Condition:
             return Condition("Ready", status, outcome.reason, outcome.message or f"{name} waits")
     if machine.power is Power.OFF:
         return Condition("Ready", "False", "Stopped", "VM is stopped, as asked")
+    if seen is not None and seen.power is Power.OFF:
+        return Condition("Ready", "False", "NotStarted", "VM is not started yet")
     return Condition("Ready", "True", "VMReady", "VM is running and ready")

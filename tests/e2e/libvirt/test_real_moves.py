@@ -116,6 +116,7 @@ def test_a_guest_that_moves_is_deleted(apart: FleetStage) -> None:
     assert apart.left_behind() == []
 
 
+@pytest.mark.full
 def test_an_operator_that_is_killed_adopts_the_move(shared: FleetStage) -> None:
     """The hosts go on without it; the next one finds the move and writes down how it ended."""
     obj = shared.run("adopted", policy={"bandwidth": "160Mbps", "compression": False})

@@ -19,8 +19,8 @@ HEAVY = ("aiohttp", "cryptography", "numpy", "orjson", "pydantic", "rich", "uvlo
 COMMANDS = {
     "": "up down status purge doctor kubeconfig kubectl vm console vnc host crd operator "
     "completion version",
-    "vm": "list get create start stop restart delete describe",
-    "host": "add list get cordon uncordon remove",
+    "vm": "list get create start stop restart delete describe migrate",
+    "host": "add list get cordon uncordon drain fence remove",
     "crd": "print install",
     "operator": "run",
 }
