@@ -56,9 +56,9 @@ class Ground:
         """Ask for our machine to be moved; return how long it takes until that is written down."""
         kubectl = self.cluster.plane.kubectl
         begun = time.monotonic()
-        note = f"novacron.io/migrate-to=host-{to}"
+        note = f"novacron.io/migrate-to=real-{to}"
         kubectl("annotate", f"vm.novacron.io/{NAME}", "-n", NAMESPACE, note)
-        there = "jsonpath={.status.nodeName}=" + f"host-{to}"
+        there = "jsonpath={.status.nodeName}=" + f"real-{to}"
         kubectl(
             *("wait", f"vm.novacron.io/{NAME}", "-n", NAMESPACE, f"--for={there}"),
             "--timeout=120s",
@@ -116,17 +116,18 @@ def ground() -> Iterator[Ground]:
 def _declare(cluster: Cluster, fleet: Fleet) -> None:
     cluster.create(*(_host(fleet, number) for number in (1, 2)))
     cluster.plane.kubectl(
-        *("wait", "hosts.novacron.io", "--all", "--for=condition=Ready", "--timeout=60s")
+        *("wait", "hosts.novacron.io/real-1", "hosts.novacron.io/real-2"),
+        *("--for=condition=Ready", "--timeout=60s"),
     )
     cluster.plane.kubectl(
-        *("patch", "hosts.novacron.io/host-2", "--type=merge", "--patch"),
+        *("patch", "hosts.novacron.io/real-2", "--type=merge", "--patch"),
         '{"spec": {"unschedulable": true}}',
     )
     cluster.create(_machine())
     ready = ("--for=condition=Ready", "--timeout=120s")
     cluster.plane.kubectl("wait", f"vm.novacron.io/{NAME}", "-n", NAMESPACE, *ready)
     cluster.plane.kubectl(
-        *("patch", "hosts.novacron.io/host-2", "--type=merge", "--patch"),
+        *("patch", "hosts.novacron.io/real-2", "--type=merge", "--patch"),
         '{"spec": {"unschedulable": false}}',
     )
 
@@ -136,6 +137,7 @@ def _host(fleet: Fleet, number: int) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "driver": "libvirt",
         "endpoint": host.uri,
+        "labels": {"bench": "real"},
         "overcommit": {"cpu": 100, "memory": 10, "disk": 10},
         "libvirt": {
             "storagePool": POOL,
@@ -146,7 +148,7 @@ def _host(fleet: Fleet, number: int) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "Host",
-        "metadata": {"name": f"host-{number}"},
+        "metadata": {"name": f"real-{number}"},
         "spec": spec,
     }
 
@@ -155,6 +157,7 @@ def _machine() -> dict[str, Any]:
     template = {
         "resources": {"cpu": 1, "memory": "512Mi", "disk": "256Mi"},
         "image": {"source": "builtin://tiny"},
+        "nodeSelector": {"bench": "real"},
     }
     policy = {"compression": True, "bandwidth": f"{BANDWIDTH_MIB}Mi"}
     return {
@@ -184,6 +187,9 @@ def _make_twin(fleet: Fleet) -> None:
         log.set("file", (log.get("file") or "").replace("console", "console-twin"))
     connection.defineXML(ET.tostring(domain, encoding="unicode")).create()
     connection.close()
+    other = libvirt.open(fleet.hosts[1].uri)
+    other.storagePoolLookupByName(POOL).refresh()  # a daemon knows only what it has seen
+    other.close()
 
 
 def _copied(pool: libvirt.virStoragePool, name: str) -> str:

@@ -50,7 +50,10 @@ class LiveMigration(Protocol):
         """Tell how far a machine is that is being sent; None where none is."""
 
     async def cancel_move(self, ref: MachineRef) -> None:
-        """Have the machine stay; done when it is no longer being sent."""
+        """Have the machine stay; to be repeated until it is no longer being sent.
+
+        One that is about to be sent may not be stopped yet, and one that is there has gone.
+        """
 
     async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
         """Remove what is left of a machine that is on another host, where it has ``kept``.
