@@ -28,9 +28,9 @@ RUN locks=src/novacron/localcluster; \
 RUN mkdir /images && /opt/novacron/bin/python -m novacron.guests tiny --output /images/tiny.qcow2
 
 FROM python:${PYTHON}
-# The libvirt driver's library, and ssh for hosts that are reached by it.
+# The libvirt driver's library, ssh for hosts that are reached by it, qemu-img for images.
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends libvirt0 openssh-client \
+    && apt-get install --yes --no-install-recommends libvirt0 openssh-client qemu-utils \
     && rm -rf /var/lib/apt/lists/* \
     && python -m pip uninstall --yes pip \
     && ln -s /opt/novacron/bin/manager /manager

@@ -14,7 +14,7 @@ PYTEST := $(PYTHON) -m pytest -n 3 --dist worksteal
 HELM := PYTHONPATH=tests $(PYTHON) -m helm
 IMAGE := novacron/novacron:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help up down test test-full check bench generate docs chart image lock binaries helm guests
+.PHONY: help up down test test-full check bench generate docs chart image lock binaries helm guests versitygw
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -28,7 +28,7 @@ down: $(RUN) ## stop it; data stays
 test: $(DEV) binaries helm guests ## the everyday tests
 	$(PYTEST) -m "not full" $(ARGS)
 
-test-full: $(DEV) binaries helm guests ## all tests
+test-full: $(DEV) binaries helm guests versitygw ## all tests
 	$(PYTEST) $(ARGS)
 
 check: $(DEV) ## style, types, layers, generated files
@@ -58,6 +58,10 @@ binaries: $(RUN)
 
 helm: $(RUN)
 	@$(HELM) >/dev/null
+
+# An S3 server for the tests of buckets.
+versitygw: $(RUN)
+	@PYTHONPATH=tests $(PYTHON) -m versitygw >/dev/null
 
 # What real guests need: packages of the system, the binding of libvirt, and an image.
 guests: $(RUN)

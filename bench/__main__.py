@@ -5,7 +5,7 @@ import sys
 
 from bench.cli_import import measure_starts
 from bench.contenders import CONTENDERS
-from bench.libvirt_speed import measure_libvirt
+from bench.libvirt_speed import measure_fleet, measure_libvirt
 from bench.migration_speed import measure_migration
 from bench.operator_rate import measure_rate
 from bench.operator_scale import measure_scale
@@ -20,6 +20,7 @@ def main() -> int:
         measure_starts(),
         measure_libvirt(),
         measure_migration(),
+        measure_fleet(),
         measure_rate(list(CONTENDERS)),
         measure_scale(),
     ]

@@ -1,11 +1,10 @@
-"""Real domains: how long from apply to started beside virsh, and what fifty at once cost us.
+"""Real domains: how long from apply to started beside virsh, and what many at once cost us.
 
-Both use one private libvirt daemon and guests that halt in their boot sector, so that the machine's
-time goes to those who are measured. Domains of the second part are paused as soon as they start.
+On private libvirt daemons, with guests that halt in their boot sector, so that the machine's time
+goes to those who are measured. Domains made at once are paused as soon as they start.
 """
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -25,17 +24,19 @@ from bench.cluster import Cluster, Operator, throwaway_cluster
 from bench.contenders import Launch, NovaCron
 from bench.machines import API_VERSION, NAMESPACE
 from bench.report import at_most, conclude, show_table
-from novacron.localcluster.hypervisor import Hypervisor
+from novacron.localcluster.hypervisor import Fleet, Hypervisor
 
-__all__ = ["main", "measure_libvirt"]
+__all__ = ["main", "measure_fleet", "measure_libvirt"]
 
 HOST = "bench"
 TWIN = "twin"
 ROUNDS = 7
 MACHINES = 50
+FLEET_HOSTS = 3
+FLEET_MACHINES = 200
 MIB = 1024 * 1024
 HALT = bytes([0xFA, 0xF4, 0xEB, 0xFD]).ljust(510, b"\0") + b"\x55\xaa"
-PATIENCE_S = 180
+PATIENCE_S = 600
 
 
 class WithImages(NovaCron):
@@ -51,43 +52,66 @@ class WithImages(NovaCron):
 
 
 def measure_libvirt(rounds: int = ROUNDS, machines: int = MACHINES) -> bool:
-    """Measure both, print and keep the figures, and say whether every bar is held."""
-    with stage() as (cluster, operator, connection):
-        speed = Speed(cluster, connection)
+    """Measure one host, print and keep the figures, and say whether every bar is held."""
+    with stage() as (cluster, operator, connections):
+        speed = Speed(cluster, connections[0])
         speed.ours()  # the first also brings the image and makes the network
-        pairs = [(speed.virsh(), speed.ours()) for _ in range(rounds)]
-        cpu_ms = fifty(cluster, operator, connection, machines)
-    virsh, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
-    rows = [(f"round {n}", f"{v:.3f}", f"{o:.3f}") for n, (v, o) in enumerate(pairs, 1)]
-    rows.append(("median", f"{virsh:.3f}", f"{ours:.3f} ({ours / virsh:.2f}x)"))
-    show_table("seconds until the domain runs", ("", "virsh define, start", "apply"), rows)
+        first = [(speed.virsh(), speed.ours()) for _ in range(rounds)]
+        cpu_ms = at_once(cluster, operator, connections, machines)
+        later = [(speed.virsh(), speed.ours()) for _ in range(rounds)]
     bars = [
-        at_most("apply until started, above virsh, s", ours - virsh, 0.5),
-        at_most(f"operator CPU for each of {machines} at once, ms", cpu_ms, 15),
+        at_most(
+            f"{when}: apply until started, above virsh, s",
+            _shown(pairs, when),
+            0.5,
+        )
+        for when, pairs in (("few machines", first), (f"beside {machines} machines", later))
     ]
-    figures = {"seconds": pairs, "machines": machines, "cpu_ms_per_machine": cpu_ms}
+    bars.append(at_most(f"operator CPU for each of {machines} at once, ms", cpu_ms, 15))
+    figures = {"few": first, "later": later, "machines": machines, "cpu_ms_per_machine": cpu_ms}
     return conclude("libvirt", figures, bars)
 
 
+def measure_fleet(machines: int = FLEET_MACHINES) -> bool:
+    """Measure several hosts, print and keep the figures, and say whether the bar is held."""
+    with stage(FLEET_HOSTS) as (cluster, operator, connections):
+        Speed(cluster, connections[0]).ours()
+        cpu_ms = at_once(cluster, operator, connections, machines)
+    promise = f"operator CPU for each of {machines} at once on {FLEET_HOSTS} hosts, ms"
+    figures = {"hosts": FLEET_HOSTS, "machines": machines, "cpu_ms_per_machine": cpu_ms}
+    return conclude("fleet", figures, [at_most(promise, cpu_ms, 10)])
+
+
+def _shown(pairs: Sequence[tuple[float, float]], when: str) -> float:
+    """Print how long each took, and return how much more we do in the middle of them."""
+    virsh, ours = (statistics.median(column) for column in zip(*pairs, strict=True))
+    rows = [(f"round {n}", f"{v:.3f}", f"{o:.3f}") for n, (v, o) in enumerate(pairs, 1)]
+    rows.append(("median", f"{virsh:.3f}", f"{ours:.3f} ({ours / virsh:.2f}x)"))
+    title = f"{when}: seconds until the domain runs"
+    show_table(title, ("", "virsh define, start", "apply"), rows)
+    return float(ours - virsh)
+
+
 @contextmanager
-def stage() -> Iterator[tuple[Cluster, Operator, libvirt.virConnect]]:
-    """Start a control plane, a daemon and our operator; nothing of them is left afterwards."""
+def stage(hosts: int = 1) -> Iterator[tuple[Cluster, Operator, list[libvirt.virConnect]]]:
+    """Start a control plane, hosts and our operator; nothing of them is left afterwards."""
     libvirt.virEventRegisterDefaultImpl()
     with tempfile.TemporaryDirectory(prefix="novacron-bench-libvirt-") as scratch:
         directory = Path(scratch)
-        hypervisor = Hypervisor(directory / "host", namespace=f"bench-{os.getpid()}")
-        hypervisor.start()
+        fleet = Fleet(directory / "hosts", hosts)
+        fleet.start()
         try:
             with (
                 throwaway_cluster() as cluster,
                 cluster.running(WithImages(_images(directory))) as operator,
             ):
-                cluster.create(_host(hypervisor))
-                wait = ("wait", f"hosts.novacron.io/{HOST}", "--for=condition=Ready")
+                for number, hypervisor in enumerate(fleet.hosts, 1):
+                    cluster.create(_host(hypervisor, f"{HOST}-{number}"))
+                wait = ("wait", "hosts.novacron.io", "--all", "--for=condition=Ready")
                 cluster.plane.kubectl(*wait, "--timeout=60s")
-                yield cluster, operator, libvirt.open(hypervisor.uri)
+                yield cluster, operator, [libvirt.open(each.uri) for each in fleet.hosts]
         finally:
-            hypervisor.stop()
+            fleet.stop()
 
 
 @dataclass(slots=True)
@@ -128,14 +152,14 @@ class Speed:
         _wait(lambda: name in {each.name() for each in _running(self.connection)}, name)
 
 
-def fifty(
-    cluster: Cluster, operator: Operator, connection: libvirt.virConnect, count: int
+def at_once(
+    cluster: Cluster, operator: Operator, connections: Sequence[libvirt.virConnect], count: int
 ) -> float:
     """Create machines at once; return the operator's CPU milliseconds for each."""
     paused: set[str] = set()
 
     def all_paused() -> bool:
-        for domain in _running(connection):
+        for domain in (each for connection in connections for each in _running(connection)):
             if domain.name().startswith(f"{NAMESPACE}.many-") and domain.name() not in paused:
                 domain.suspend()
                 paused.add(domain.name())
@@ -166,7 +190,7 @@ def machine(name: str) -> dict[str, Any]:
     }
 
 
-def _host(hypervisor: Hypervisor) -> dict[str, Any]:
+def _host(hypervisor: Hypervisor, name: str) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "driver": "libvirt",
         "endpoint": hypervisor.uri,
@@ -177,7 +201,7 @@ def _host(hypervisor: Hypervisor) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "Host",
-        "metadata": {"name": HOST},
+        "metadata": {"name": name},
         "spec": spec,
     }
 
@@ -232,10 +256,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read the command line and measure."""
     parser = argparse.ArgumentParser(prog="python -m bench.libvirt_speed", description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--machines", type=int, default=MACHINES)
+    parser.add_argument("--machines", type=int)
+    parser.add_argument("--fleet", action="store_true", help=f"on {FLEET_HOSTS} hosts")
     parser.add_argument("--check", action="store_true", help="fail when a bar is missed")
     given = parser.parse_args(arguments)
-    held = measure_libvirt(given.rounds, given.machines)
+    if given.fleet:
+        held = measure_fleet(given.machines or FLEET_MACHINES)
+    else:
+        held = measure_libvirt(given.rounds, given.machines or MACHINES)
     return 0 if held or not given.check else 1
 
 

@@ -162,6 +162,16 @@ def own_daemon(settings: Mapping[str, str] | None = None) -> Iterator[LibvirtDae
             daemon.stop()
 
 
+def add_pool(connection: libvirt.virConnect, name: str, directory: Path) -> libvirt.virStoragePool:
+    """Make a storage pool, as a host's owner would."""
+    directory.mkdir(exist_ok=True)
+    pool = connection.storagePoolDefineXML(
+        f"<pool type='dir'><name>{name}</name><target><path>{directory}</path></target></pool>"
+    )
+    pool.create()
+    return pool
+
+
 _shared = ExitStack()
 
 

@@ -66,7 +66,7 @@ def guest_on(fleet: Fleet, connection: libvirt.virConnect, image: Path) -> libvi
 
 
 def moves_while_it_counts(fleet: Fleet, image: Path) -> None:
-    """Move a guest there and back, the second time encrypted."""
+    """Move a guest there and back, the second time encrypted and by the daemons themselves."""
     with connected(*fleet.hosts) as (here, there):
         domain = guest_on(fleet, here, image)
         console = Console(domain)
@@ -79,7 +79,9 @@ def moves_while_it_counts(fleet: Fleet, image: Path) -> None:
             assert before < after < before + 60
             assert here.listAllDomains() == []
             assert not fleet.privileged or answers(address, 5)
-            moved = moved.migrate3(here, {}, MOVE | libvirt.VIR_MIGRATE_TLS)
+            flags = MOVE | libvirt.VIR_MIGRATE_TLS | libvirt.VIR_MIGRATE_PEER2PEER
+            moved.migrateToURI3(fleet.hosts[0].peer_uri, {}, flags)
+            moved = here.lookupByName(moved.name())
             assert Console(moved).tick(20) > after
             assert there.listAllDomains() == []
         finally:

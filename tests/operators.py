@@ -96,6 +96,7 @@ class RunningOperator:
                     f"--webhook-url=https://{webhook}",
                     f"--simulation-file={self.simulation_file}",
                     "--reconcile-interval=1s",
+                    "--image-allow=127.0.0.0/8",
                     *self.flags,
                 ],
                 env={

@@ -125,6 +125,20 @@ BAD: dict[str, tuple[Object, str]] = {
         machine(snapshotPolicy={"schedule": "@daily", "timeZone": "here and now"}),
         "must be the name of a time zone",
     ),
+    "snapshots on deletion": (
+        machine(snapshotPolicy={"schedule": "@daily", "onDelete": "Keep"}),
+        'supported values: "Delete", "Protect"',
+    ),
+    "name of a scheduled snapshot": (
+        machine(snapshots=[{"name": "snapshot-20240120-020000"}]),
+        "names such as snapshot-20240120-020000 are for scheduled snapshots",
+    ),
+    "name of a snapshot": (machine(snapshots=[{"name": "A b"}]), "must be lower-case letters"),
+    "memory to discard": (
+        machine(snapshots=[{"name": "a", "memory": True, "discard": True}]),
+        "memory is for snapshots to take",
+    ),
+    "restore without request": (machine(restore={"snapshot": "a"}), "request: Required value"),
     "strategy": (machine(updateStrategy={"type": "Hope"}), '"RollingUpdate", "Recreate"'),
     "strategy of the other type": (
         machine(updateStrategy={"type": "Recreate", "rollingUpdate": {}}),
@@ -148,6 +162,14 @@ BAD: dict[str, tuple[Object, str]] = {
     "fault rate": (
         host(simulation__faults=[{"operation": "stop", "error": "Busy", "rate": 2}]),
         "should be less than or equal to 1",
+    ),
+    "network without bridge": (
+        host(libvirt={"networks": {"lan": {"type": "ovs"}}}),
+        "types bridge and ovs need the name of a bridge",
+    ),
+    "network of a bridge in a VLAN": (
+        host(libvirt={"networks": {"lan": {"type": "bridge", "bridge": "br0", "vlan": 7}}}),
+        "vlan is for type ovs only",
     ),
     "overcommit": (host(overcommit={"cpu": 0}), "must be a number from 0.1 to 100"),
     "taint": (host(taints=[{"key": "a", "effect": "Never"}]), '"NoSchedule", "PreferNoSchedule"'),
@@ -177,6 +199,13 @@ GOOD: dict[str, Object] = {
     "bandwidth in bytes": machine(migrationPolicy={"bandwidth": "100Mi"}),
     "schedule by name": machine(snapshotPolicy={"schedule": "@daily", "timeZone": "Europe/Vienna"}),
     "share of machines": machine(updateStrategy={"rollingUpdate": {"maxUnavailable": "25%"}}),
+    "snapshot to take and to discard": machine(
+        snapshots=[{"name": "a", "memory": True}, {"name": "b", "discard": True}],
+        restore={"snapshot": "a", "request": "1"},
+    ),
+    "scheduled snapshot to discard": machine(
+        snapshots=[{"name": "snapshot-20240120-020000", "discard": True}]
+    ),
     "hook by http": vm(lifecycle={"preStop": {"httpGet": {"port": "web", "path": "/drain"}}}),
     "tolerate all": vm(tolerations=[{"operator": "Exists"}]),
     "host with delays": host(simulation__delays={"create": "1h30m", "stop": "500ms", "start": "0"}),

@@ -84,7 +84,7 @@ def test_simulated_hosts_can_share_a_world_or_be_left_out(render: Render) -> Non
     [volume] = [each for each in shared["volumes"] if each["name"] == "simulation"]
     assert volume == {"name": "simulation", "hostPath": {"path": "/srv/novacron"}}
     without = pod(render("shards=3", "simulation.enabled=false"))
-    assert [each["name"] for each in without["volumes"]] == ["keys"]
+    assert [each["name"] for each in without["volumes"]] == ["keys", "scratch"]
 
 
 def test_the_network_policy_lets_in_and_out_what_is_needed(render: Render) -> None:
@@ -136,10 +136,21 @@ def test_every_setting_reaches_the_operator(render: Render) -> None:
     """A flag that the operator does not know would keep it from starting."""
     values = ("shards=2", "simulation.enabled=false", "workers=4", "reconcileInterval=1m")
     places = ("log.level=debug", "log.format=text", "watchNamespaces={a,b}", "shutdownGrace=2m")
-    [container] = pod(render(*values, *places))["containers"]
+    images = ("images.allow={10.0.0.0/8,mirror.local}", "images.deny={10.9.0.0/16}")
+    files = tuple(f"images.{name}Namespaces={{{name}}}" for name in ("claim", "shared", "file"))
+    sizes = ("images.maxSize=1Gi", "images.maxDisk=1Ti")
+    [container] = pod(render(*values, *places, *images, *files, *sizes))["containers"]
     operator.make_context("manager", list(container["args"]))
     flags = dict(flag.removeprefix("--").split("=") for flag in container["args"][1:])
     assert flags == {
+        "image-allow": "10.0.0.0/8,mirror.local",
+        "image-deny": "10.9.0.0/16",
+        "image-max-size": "1Gi",
+        "image-max-disk": "1Ti",
+        "image-claim-namespaces": "claim",
+        "image-shared-namespaces": "shared",
+        "image-file-namespaces": "file",
+        "scratch-directory": "/scratch",
         "metrics-bind-addr": ":8080",
         "health-probe-bind-addr": ":8081",
         "webhook-bind-addr": ":9443",

@@ -78,7 +78,7 @@ async def test_running_machines_have_addresses_of_their_own(
     """Two machines with one address reach nobody."""
     addresses: list[str] = []
     for uid in ("uid-1", "uid-2", "uid-3"):
-        plan = bench.plan(uid, name=uid, nics=(Nic("lan"),))
+        plan = bench.plan(uid, name=uid, nics=(Nic("default"),))
         await bench.created(driver, plan)
         await _switched(bench, driver, plan.ref, Power.ON)
     for uid in ("uid-1", "uid-2", "uid-3"):

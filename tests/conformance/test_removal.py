@@ -30,7 +30,7 @@ async def test_a_running_machine_can_be_deleted(bench: Bench, driver: FullDriver
 
 async def test_a_deleted_machine_leaves_nothing(bench: Bench, driver: FullDriver) -> None:
     """Its room, its address and its identity can all be used again."""
-    nics = (Nic("lan", address="192.168.7.7", gateway="192.168.7.1"),)
+    nics = (Nic("default", address="192.168.7.7", gateway="192.168.7.1"),)
     for uid in ("uid-1", "uid-2", "uid-1"):
         plan = bench.plan(uid, size=bench.large, nics=nics)
         assert (await bench.created(driver, plan)).power is Power.OFF

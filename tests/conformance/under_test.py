@@ -12,6 +12,7 @@ from typing import Protocol
 
 from novacron.core.driver import Accepted, Driver, Inventory
 from novacron.core.machine import MachinePlan, MachineRef, Nic, Observed, Resources
+from novacron.core.volume import Volume, VolumeKeeping
 
 __all__ = ["Bench", "Disturbance", "DriverUnderTest", "FullDriver"]
 
@@ -19,7 +20,7 @@ STEP = timedelta(seconds=1)
 STEPS = 120
 
 
-class FullDriver(Driver, Inventory, Protocol):
+class FullDriver(Driver, Inventory, VolumeKeeping, Protocol):
     """What every driver of ours is: drift repair lives on the inventory."""
 
 
@@ -43,7 +44,7 @@ class Bench:
     ``small`` fits several times, ``large`` grows it in every resource and fits once beside a
     small one, ``too_big`` fits on no host. ``room`` is what the host gives to machines when
     the driver enforces that to the last unit, else None. ``ids_are_uids`` says that machines have
-    their owner's UID as their id at the hypervisor.
+    their owner's UID as their id at the hypervisor. Of the two storage classes one is shared.
     """
 
     host: str
@@ -57,6 +58,8 @@ class Bench:
     room: Resources | None
     image: str = "https://images.example/tiny.qcow2"
     ids_are_uids: bool = False
+    unshared_class: str = "fast"
+    shared_class: str = "common"
 
     def plan(
         self,
@@ -65,10 +68,11 @@ class Bench:
         name: str = "web",
         size: Resources | None = None,
         nics: tuple[Nic, ...] = (),
+        volumes: tuple[Volume, ...] = (),
     ) -> MachinePlan:
         """Return a plan for the host; the small size when none is given."""
         ref = MachineRef(uid, "default", name, self.host)
-        return MachinePlan(ref, size or self.small, self.image, nics)
+        return MachinePlan(ref, size or self.small, self.image, nics, volumes=volumes)
 
     async def settled(self, driver: FullDriver, ref: MachineRef) -> Observed | None:
         """Return how the machine is when nothing is under way any more."""

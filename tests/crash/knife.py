@@ -8,17 +8,22 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from novacron.core.driver import Accepted, Capability, Driver, Inventory
+from novacron.core.guest_commands import GuestCommands
+from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
 from novacron.core.migration import Destination, LiveMigration, Luggage
 from novacron.core.move import MovePolicy, MoveProgress
+from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder, Snapshots
+from novacron.core.volume import KeptVolume, VolumeKeeping
 from novacron.runtime.client import Client, Request
 
 __all__ = ["CutClient", "CutDriver", "Knife", "Point"]
@@ -64,7 +69,7 @@ class Knife:
         yield
         self._fall(Point(write, number, "after"))
 
-    def beneath(self, owner: type, name: str) -> None:
+    def beneath(self, owner: type | ModuleType, name: str) -> None:
         """Have every call of a blocking method pass here too, in whichever thread it is made."""
         method = getattr(owner, name)
         write = f"{owner.__name__}.{name}"
@@ -192,10 +197,68 @@ class CutDriver:
         assert isinstance(mover, LiveMigration)
         return mover
 
+    async def run_once(self, ref: MachineRef, name: str, program: GuestProgram) -> Ran | None:
+        """Write."""
+        assert isinstance(self.driver, GuestCommands)
+        async with self.knife.around(f"driver run {name}"):
+            return await self.driver.run_once(ref, name, program)
+
+    async def note_ran(self, ref: MachineRef, ran: Ran) -> None:
+        """Write."""
+        assert isinstance(self.driver, GuestCommands)
+        async with self.knife.around(f"driver note {ran.name}"):
+            await self.driver.note_ran(ref, ran)
+
+    async def forget_ran(self, ref: MachineRef, name: str) -> None:
+        """Write."""
+        assert isinstance(self.driver, GuestCommands)
+        async with self.knife.around(f"driver forget {name}"):
+            await self.driver.forget_ran(ref, name)
+
+    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
+        """Read."""
+        assert isinstance(self.driver, VolumeKeeping)
+        return await self.driver.kept_volumes(host)
+
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+        """Write."""
+        assert isinstance(self.driver, VolumeKeeping)
+        async with self.knife.around("driver reclaim"):
+            await self.driver.reclaim(ref, volumes)
+
+    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
+        """Write."""
+        assert isinstance(self.driver, VolumeKeeping)
+        await self.driver.delete_volume(host, namespace, volume)
+
     async def machines(self, host: str) -> Sequence[Observed]:
         """Read."""
         assert isinstance(self.driver, Inventory)
         return await self.driver.machines(host)
+
+    async def snapshots(self, ref: MachineRef) -> Sequence[Snapshot]:
+        """Read."""
+        return await self._keeper.snapshots(ref)
+
+    async def take_snapshot(self, ref: MachineRef, order: SnapshotOrder) -> Accepted:
+        """Write."""
+        async with self.knife.around("driver snapshot"):
+            return await self._keeper.take_snapshot(ref, order)
+
+    async def restore_snapshot(self, ref: MachineRef, order: RestoreOrder) -> Accepted:
+        """Write."""
+        async with self.knife.around("driver restore"):
+            return await self._keeper.restore_snapshot(ref, order)
+
+    async def remove_snapshot(self, ref: MachineRef, name: str) -> Accepted:
+        """Write."""
+        async with self.knife.around("driver discard"):
+            return await self._keeper.remove_snapshot(ref, name)
+
+    @property
+    def _keeper(self) -> Snapshots:
+        assert isinstance(self.driver, Snapshots)
+        return self.driver
 
     def hosts(self) -> AsyncIterator[HostFacts]:
         """Read."""

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import libvirt
+import libvirt_qemu
 
 from crash.knife import CutClient, CutDriver, Knife, Point
 from novacron.app.drivers import driver_makers
@@ -27,15 +28,23 @@ def cut(make: MakeDriver, knife: Knife, host: DeclaredHost) -> Driver:
 def cut_libvirt(knife: Knife) -> None:
     """Put everything under the knife that changes something at libvirt itself."""
     writes = {
-        libvirt.virConnect: ("defineXML", "storagePoolDefineXML", "networkDefineXML"),
+        libvirt.virConnect: (
+            "defineXML",
+            "storagePoolDefineXML",
+            "networkDefineXML",
+            "storagePoolCreateXML",
+        ),
         libvirt.virDomain: (
             *("create", "destroy", "undefineFlags", "setMetadata", "blockResize"),
-            *("setVcpusFlags", "shutdownFlags"),
+            *("setVcpusFlags", "shutdownFlags", "snapshotCreateXML", "revertToSnapshot"),
+            *("attachDeviceFlags", "detachDeviceFlags"),
         ),
         libvirt.virStoragePool: ("create", "createXML", "setAutostart"),
         libvirt.virStorageVol: ("upload", "delete", "resize"),
         libvirt.virStream: ("finish",),
         libvirt.virNetwork: ("create", "setAutostart"),
+        libvirt.virDomainSnapshot: ("delete",),
+        libvirt_qemu: ("qemuMonitorCommand",),
     }
     for owner, names in writes.items():
         for name in names:
@@ -60,6 +69,7 @@ def main() -> None:
         watch_namespaces=tuple(os.environ["WATCH_NAMESPACE"].split(",")),
         simulation_file=flags.simulation_file,
         images_directory=flags.images_directory,
+        image_allow=("127.0.0.0/8",),
         shutdown_grace=parse_duration(flags.shutdown_grace),
     )
     configure_logs("info", "text")

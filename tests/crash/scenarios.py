@@ -41,23 +41,63 @@ def moved(obj: Object | None) -> bool:
     )
 
 
+def stopped_as_asked(obj: Object | None) -> bool:
+    """The machine is stopped, and set up as its spec says now."""
+    return (
+        obj is not None
+        and stopped(obj)
+        and obj["status"]["observedGeneration"] == obj["metadata"]["generation"]
+        and _as_asked(obj)
+    )
+
+
 def gone(obj: Object | None) -> bool:
     """Nothing of it is left."""
     return obj is None
 
 
+def snapshots(obj: Object | None) -> set[str]:
+    """Return the names of a machine's snapshots."""
+    return {each["name"] for each in ((obj or {}).get("status") or {}).get("snapshots") or ()}
+
+
+def went_back(obj: Object | None) -> bool:
+    """It went back to one snapshot, has another, and a third is gone; and it runs."""
+    if obj is None or not running(obj):
+        return False
+    request = (obj["status"].get("restore") or {}).get("request")
+    return request == "r1" and snapshots(obj) == {"before", "new"}
+
+
 def _as_asked(obj: Object) -> bool:
     asked = obj["spec"]["template"]["spec"]["resources"]
     has = obj["status"].get("resources") or {}
-    return bool(has) and all(
-        parse_quantity(has[name]["available"]) == parse_quantity(str(asked[name]))
-        for name in ("cpu", "memory", "disk")
+    volumes = obj["spec"]["template"]["spec"].get("volumes") or []
+    return (
+        bool(has)
+        and all(
+            parse_quantity(has[name]["available"]) == parse_quantity(str(asked[name]))
+            for name in ("cpu", "memory", "disk")
+        )
+        and _attached(obj) == {each["name"]: parse_quantity(each["size"]) for each in volumes}
     )
+
+
+def _attached(obj: Object) -> Object:
+    return {
+        each["name"]: parse_quantity(each["size"])
+        for each in obj["status"].get("volumes") or []
+        if each["state"] == "Attached"
+    }
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One thing a user does; ``patch`` of None is a deletion."""
+    """One thing a user does; ``patch`` of None is a deletion.
+
+    ``volumes`` are those the machine has in the beginning, ``kept`` names those that are to be
+    there when it is gone.
+    """
 
     name: str
     settled: Callable[[Object | None], bool]
@@ -67,12 +107,25 @@ class Scenario:
     simulation: Object = field(default_factory=dict)
     second_host: bool = False
     full: bool = False
+    with_device: bool = False
+    template: Object = field(default_factory=dict)
+    volumes: tuple[Object, ...] = ()
+    kept: tuple[str, ...] = ()
+    snapshots_before: tuple[str, ...] = ()
+
+    def begins(self, obj: Object | None) -> bool:
+        """Say whether a machine is where the scenario begins."""
+        ready = running(obj) if self.running_before else stopped(obj)
+        return ready and snapshots(obj) == set(self.snapshots_before)
 
 
+DATA = {"name": "data", "size": "64Mi", "reclaimPolicy": "Retain"}
+SCRATCH = {"name": "scratch", "size": "32Mi", "reclaimPolicy": "Delete"}
+MORE_VOLUMES = {"spec": {"template": {"spec": {"volumes": [{**DATA, "size": "96Mi"}, SCRATCH]}}}}
+FEWER_VOLUMES = {"spec": {"template": {"spec": {"volumes": [DATA]}}}}
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
-SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete", "move"), "300ms")}
 MOVE = {"metadata": {"annotations": {"novacron.io/migrate-to": "any"}}}
 STOPPED_MOVE = {
     "spec": {"migrationPolicy": {"allowLiveMigration": False}},
@@ -83,10 +136,32 @@ STOPPED_MOVE = {
         }
     },
 }
+HOOK = {"exec": {"command": ["sleep", "1"], "timeoutSeconds": 20}}
+HOOKS = {"lifecycle": {"preStart": HOOK, "preStop": HOOK}}
+SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete", "move"), "300ms")}
+GPUS = {
+    "devices": [
+        {"address": f"0000:3b:00.{n}", "type": "gpu", "vendor": "nvidia", "model": f"model-{n}"}
+        for n in range(64)
+    ]
+}
+
+# Restored first, then one discarded and one taken.
+SNAPSHOTS = {
+    "spec": {
+        "snapshots": [{"name": "gone", "discard": True}, {"name": "new"}],
+        "restore": {"snapshot": "before", "request": "r1"},
+    }
+}
+OF_SNAPSHOTS = Scenario(
+    "snapshots", went_back, patch=SNAPSHOTS, snapshots_before=("before", "gone")
+)
 
 SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create slowly", running, exists_before=False, simulation=SLOWLY),
+    Scenario("create with device", running, exists_before=False, simulation=GPUS, with_device=True),
+    Scenario("delete with device", gone, patch=None, simulation=GPUS, with_device=True),
     Scenario("resize", running, patch=RESOURCES),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
@@ -96,15 +171,46 @@ SCENARIOS = (
     Scenario("move", moved, patch=MOVE, second_host=True, full=True),
     Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True, full=True),
     Scenario("move slowly", moved, patch=MOVE, simulation=SLOWLY, second_host=True),
+    OF_SNAPSHOTS,
+    Scenario(
+        "start with a hook",
+        running,
+        running_before=False,
+        patch={"spec": {"running": True}},
+        template=HOOKS,
+    ),
+    Scenario("stop with a hook", stopped, patch={"spec": {"running": False}}, template=HOOKS),
+    Scenario("delete with a hook", gone, patch=None, template=HOOKS),
+    Scenario("change volumes", running, patch=MORE_VOLUMES, volumes=(DATA,), kept=("data",)),
+    Scenario("delete with volumes", gone, patch=None, volumes=(DATA, SCRATCH), kept=("data",)),
 )
 
 # With real guests, which take real time; the first is part of the everyday tests.
 REAL_SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create from a new image", running, exists_before=False),
+    Scenario("create from a new image to convert", running, exists_before=False),
     Scenario("grow", running, patch=LARGER),
     Scenario("restart", running, patch=MORE_MEMORY),
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
     Scenario("delete", gone, patch=None),
+    OF_SNAPSHOTS,
+    Scenario(
+        "create with volumes",
+        running,
+        exists_before=False,
+        volumes=(DATA, SCRATCH),
+        kept=("data",),
+    ),
+    Scenario("change volumes", running, patch=MORE_VOLUMES, volumes=(DATA,), kept=("data",)),
+    Scenario(
+        "take a volume off",
+        stopped_as_asked,
+        running_before=False,
+        patch=FEWER_VOLUMES,
+        volumes=(DATA, SCRATCH),
+        kept=("data", "scratch"),
+    ),
+    Scenario("delete with volumes", gone, patch=None, volumes=(DATA, SCRATCH), kept=("data",)),
 )

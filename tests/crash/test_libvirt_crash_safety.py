@@ -1,7 +1,8 @@
 """The same with real domains and disks, and with every single change that libvirt is asked for."""
 
+import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import libvirt
 import pytest
 
 from api import Api
-from crash.scenarios import REAL_SCENARIOS, Scenario
-from crash.theatre import NAME, Theatre
-from e2e.libvirt.conftest import DEAF, ImageServer, image_server
+from crash.scenarios import REAL_SCENARIOS, Scenario, snapshots
+from crash.theatre import NAME, Theatre, check_kept
+from e2e.libvirt.conftest import DEAF
+from image_server import ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon
 from machines import host, virtual_machine
 from novacron.localcluster.controlplane import ControlPlane
@@ -29,6 +31,7 @@ class Real:
     images: ImageServer
     flags: tuple[str, ...] = ("--shutdown-grace=2s",)
     beneath: str = "libvirt"
+    begun: dict[str, Scenario] = field(default_factory=dict)
 
     def host(self, name: str, _: Scenario) -> Object:
         body = host(name, endpoint=self.daemon.uri, overcommit=OVERCOMMIT)
@@ -37,8 +40,11 @@ class Real:
         return body
 
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
+        self.begun[namespace] = scenario
         own = "new image" in scenario.name
         content = DEAF + namespace.encode() if own else DEAF
+        if "convert" in scenario.name:
+            content = self.foreign(content)
         source = self.images.add(f"{namespace if own else 'deaf'}.raw", content)
         return virtual_machine(
             NAME,
@@ -49,18 +55,37 @@ class Real:
             running=scenario.running_before,
             on=host,
             image={"source": source},
+            volumes=list(scenario.volumes),
         )
+
+    def foreign(self, content: bytes) -> bytes:
+        """Return a disk in another hypervisor's format."""
+        disk, made = self.daemon.directory / "disk.raw", self.daemon.directory / "disk.vmdk"
+        disk.write_bytes(content.ljust(2 * len(DEAF), b"\0"))
+        subprocess.run(["qemu-img", "convert", "-O", "vmdk", disk, made], check=True)
+        return made.read_bytes()
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         connection = libvirt.open(self.daemon.uri)
         uids = {obj["metadata"]["uid"] for obj in objects.values()}
         assert {domain.UUIDString() for domain in connection.listAllDomains()} == uids
+        for obj in objects.values():
+            domain = connection.lookupByUUIDString(obj["metadata"]["uid"])
+            assert set(domain.snapshotListNames()) == snapshots(obj)
         pool = connection.storagePoolLookupByName("novacron")
         pool.refresh()
         names = [name for name in pool.listVolumes() if not name.startswith("image-")]
+        data = {name for name in names if name.startswith("volume-")}
         # A first disk, a seed and a console log for each, and nothing else.
-        assert len(names) == 3 * len(uids), names
-        assert {name[:36] for name in names} == uids
+        assert len(names) - len(data) == 3 * len(uids), names
+        assert {name[:36] for name in names} - {name[:36] for name in data} == uids
+        having = {
+            f"volume-{obj['metadata']['namespace']}.{each['id']}.qcow2"
+            for obj in objects.values()
+            for each in obj["status"].get("volumes") or ()
+        }
+        assert having <= data
+        check_kept({name.removeprefix("volume-") for name in data - having}, objects, self.begun)
         connection.close()
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from api import Api
 from crash.knife import Point
-from crash.scenarios import Scenario, running, stopped
+from crash.scenarios import Scenario
 from machines import condition
 from novacron.localcluster.controlplane import ControlPlane
 from operators import RunningOperator, eventually
@@ -99,13 +99,16 @@ class Theatre:
             if self.scenario.exists_before:
                 self.api.create(self.machine(name))
         if self.scenario.exists_before:
-            self.finish(running if self.scenario.running_before else stopped, new)
+            self.finish(self.scenario.begins, new)
         self.close_second(closed=False)
         return new
 
     def machine(self, namespace: str) -> Object:
         """Return the machine as it is at the beginning."""
-        return self.ground.machine(namespace, self.host, self.scenario)
+        body = self.ground.machine(namespace, self.host, self.scenario)
+        if names := self.scenario.snapshots_before:
+            body["spec"]["snapshots"] = [{"name": name} for name in names]
+        return body
 
     def act(self, namespace: str) -> None:
         """Do what the user does."""
@@ -211,7 +214,8 @@ class Theatre:
         objects = self.objects()
         expected = comparable(objects.get(model))
         for namespace, point in zip(victims, points, strict=True):
-            assert comparable(objects.get(namespace)) == expected, f"killed {point}"
+            found = comparable(objects.get(namespace))
+            assert found == expected, f"killed {point}: {found} instead of {expected}"
         self.ground.check_nothing_leaked(objects)
 
     def clear(self) -> None:
@@ -232,6 +236,16 @@ def _ends(process: "subprocess.Popen[bytes]") -> bool:
     return True
 
 
+def check_kept(volumes: set[str], objects: dict[str, Object], begun: dict[str, Scenario]) -> None:
+    """See that of machines that are gone exactly those volumes are left which were to stay."""
+    gone = {name: scenario for name, scenario in begun.items() if name not in objects}
+    expected = {
+        f"{name}.{NAME}.{volume}" for name, scenario in gone.items() for volume in scenario.kept
+    }
+    assert {volume.rpartition("-")[0] for volume in volumes} == expected
+    assert len(volumes) == len(expected)
+
+
 def comparable(obj: Object | None) -> Object | None:
     """Return an object without what differs from machine to machine and from time to time."""
     if obj is None:
@@ -241,13 +255,26 @@ def comparable(obj: Object | None) -> Object | None:
     addresses = status.pop("ipAddresses", [])
     for entry in status["resources"].values():
         entry.pop("used", None)
-    for moment in ("id", "startTime", "endTime"):
-        status.get("migration", {}).pop(moment, None)
+    status["migration"] = _lasting(status.get("migration") or {})
     for entry in status["conditions"]:
         del entry["lastProbeTime"], entry["lastTransitionTime"]
+        if entry["type"] == "Placed":
+            del entry["message"]  # it tells what else was on the host at that moment
+    for entry in status.get("snapshots") or ():
+        assert entry.pop("createdAt")
+        assert entry.pop("size")
+    if restored := status.get("restore"):
+        assert restored.pop("completedAt")
+    for entry in status.get("volumes") or ():
+        entry["id"] = entry["id"][:-8]  # the rest is the machine's own
     status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
     return {
         "finalizers": obj["metadata"].get("finalizers"),
         "addresses": len(addresses),
+        "devices": len(status.pop("devices", [])),
         "status": status,
     }
+
+
+def _lasting(migration: Object) -> Object:
+    return {k: v for k, v in migration.items() if k not in ("id", "startTime", "endTime")}

@@ -69,7 +69,9 @@ def test_what_was_applied_shows_no_difference(
     stage: Stage, text: str, how: tuple[str, ...]
 ) -> None:
     """Not at once, and not when the operator has done its work."""
-    stage.add_host(labels={"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"})
+    labels = {"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
+    gpu = {"address": "0000:3b:00.0", "type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
+    stage.add_host(labels=labels, simulation={"devices": [gpu]})
     wanted = declared(stage, text)
     name = wanted["metadata"]["name"]
     manifest = yaml.safe_dump(wanted)
@@ -132,7 +134,7 @@ def test_a_machine_that_waits_is_progressing_and_says_for_what(stage: Stage) -> 
     stage.until_running("grown")
     more = {"spec": {"template": {"spec": {"resources": {"cpu": 8}}}}}
     stage.api.patch_machine(stage.namespace, "grown", more)
-    waiting = stage.until("grown", lambda obj: bool(condition(obj, "Placed")))
+    waiting = stage.until("grown", lambda obj: condition(obj, "Placed").get("status") == "False")
     assert ready("True")(waiting)
     assert health(waiting)[0] == "Progressing"
     assert "stays as it is" in health(waiting)[1]

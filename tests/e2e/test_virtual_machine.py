@@ -161,18 +161,12 @@ def test_fields_that_nobody_answers_yet_are_named(stage: Stage) -> None:
         stage.namespace,
         on=host,
         volumes=[{"name": "data", "size": "5Gi"}],
-        devices=[{"type": "gpu", "vendor": "nvidia", "model": "tesla-t4", "count": 1}],
     )
-    obj["spec"]["snapshotPolicy"] = {"schedule": "0 2 * * *", "retention": 7}
     stage.api.create(obj)
     supported = condition(stage.until_running("asking"), "Supported")
     assert supported["status"] == "False"
     assert supported["reason"] == "NotYetSupported"
-    for field in (
-        "spec.template.spec.volumes",
-        "spec.template.spec.devices",
-        "spec.snapshotPolicy",
-    ):
+    for field in ("spec.template.spec.volumes",):
         assert field in supported["message"]
 
 
@@ -184,12 +178,16 @@ def test_the_specification_s_own_manifest_is_placed_where_its_labels_are(stage: 
     stage.api.create(obj)
     waiting = stage.until("example-vm", lambda obj: bool(condition(obj, "Placed")))
     assert "node.novacron.io/gpu=true" in condition(waiting, "Placed")["message"]
-    host = stage.add_host(
-        labels={"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
-    )
+    labels = {"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
+    stage.add_host(labels=labels)
+    missing = "1 lacks devices (needs 1 gpu nvidia tesla-t4, has none)"
+    stage.until("example-vm", lambda obj: missing in condition(obj, "Placed")["message"])
+    gpu = {"address": "0000:3b:00.0", "type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
+    host = stage.add_host(labels=labels, simulation={"devices": [gpu]})
     running = stage.until_running("example-vm")
     assert running["status"]["nodeName"] == host
     assert "10.0.1.10" in running["status"]["ipAddresses"]
+    assert running["status"]["devices"] == [gpu]
 
 
 def test_events_tell_a_user_what_happened(stage: Stage) -> None:

@@ -14,6 +14,7 @@ from guest import Guest, overlay, virtio_disk
 from novacron.guests.nocloud import nocloud_image
 
 MAC = "52:54:00:12:34:56"
+IDLE = "52:54:00:00:00:02"
 META_DATA = "instance-id: i-1\nlocal-hostname: told-by-meta-data\npublic-keys: {a: b}\n"
 NETWORK_CONFIG = f"""
 network:
@@ -80,6 +81,7 @@ def machine(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gu
         *virtio_disk(disk, "qcow2"),
         *virtio_disk(seed, read_only=True),
         *("-netdev", "user,id=lan", "-device", f"virtio-net-pci,netdev=lan,mac={MAC}"),
+        *("-netdev", "user,id=idle", "-device", f"virtio-net-pci,netdev=idle,mac={IDLE}"),
         *("-smp", "1,maxcpus=2"),
         # A restart inside of QEMU takes seconds longer than a new QEMU; the guest does the same.
         "-no-reboot",
@@ -198,14 +200,21 @@ def test_processors_and_memory_that_are_plugged_in_are_used(guest):
     guest.eventually(grown, "1")
 
 
-def test_a_nic_that_nothing_is_said_about_stays_down_and_is_named(guest):
+def test_a_nic_that_nothing_is_said_about_stays_down_and_is_named(guest, boot):
     """That is what network-config means; silence would look like a broken network."""
+    assert f"nothing matches eth1 ({IDLE}); it stays down\n" in boot
+    guest.eventually("cat /sys/class/net/eth1/operstate", "down")
+
+
+def test_a_nic_that_comes_later_asks_for_an_address(guest):
+    """Whoever wrote network-config could not know of it, and plugged it in to be used."""
     guest.monitor("netdev_add", type="user", id="late")
     guest.monitor(
         "device_add", driver="virtio-net-pci", id="nic1", netdev="late", bus="spare",
         mac="52:54:00:00:00:01",
     )  # fmt: skip
-    guest.until(r"nothing matches eth1 \(52:54:00:00:00:01\); it stays down\n", 30)
+    guest.until(r"nothing matches eth2 \(52:54:00:00:00:01\), which came later; using DHCP\n", 30)
+    guest.until(r"eth2 has 10\.0\.2\.15/24\n", 30)
 
 
 def test_the_agent_answers(guest):

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from novacron.app.image_options import image_options
 from novacron.cli.options import families, split
 
 __all__ = ["operator", "run"]
@@ -71,6 +72,7 @@ def operator() -> None:
 @click.option("--images-directory", type=click.Path(file_okay=False, path_type=Path),
               default="/usr/share/novacron/images", show_default=True,
               help="Where builtin:// images are.")
+@image_options
 @click.option("--shutdown-grace", type=Duration(), default="60s", show_default=True,
               envvar="SHUTDOWN_GRACE", show_envvar=True,
               help="How long a guest may take to shut down before it is forced.")

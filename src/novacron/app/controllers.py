@@ -39,6 +39,7 @@ __all__ = ["Controllers"]
 log = logging.getLogger(__name__)
 
 EVENTS_FLUSH_SECONDS = 3
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 @dataclass(slots=True)
@@ -79,6 +80,7 @@ class Controllers:
         self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
         # Hosts before machines, so that drivers are there when machines are first looked at.
         self._add_hosts()
+        self.ledger.follow_namespaces(self._cache(NAMESPACES, ("",)))
         for family in self.families:
             for resource, kind in family.machines:
                 self._add_machines(resource, kind)
@@ -116,8 +118,11 @@ class Controllers:
             if cache.resource in self._owned:
                 self._owned[cache.resource].add_all(cache.keys())
         if claim == LEADER:
+            followed = [
+                cache for cache in self._caches if cache.resource not in (HOSTS, NAMESPACES)
+            ]
             for placers in (self._placers, self._movers):
-                for placer, cache in zip(placers, self._caches[1:], strict=True):
+                for placer, cache in zip(placers, followed, strict=True):
                     placer.add_all(cache.keys())
 
     async def drain(self, claim: str) -> None:

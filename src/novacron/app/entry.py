@@ -4,7 +4,7 @@ Imports nothing heavy: what a command does not use is never loaded.
 """
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from novacron.cli.wiring import Guest, Wiring
 
 if TYPE_CHECKING:
     from novacron.runtime.client import Client
+    from novacron.scheduler import Decision
 
 __all__ = ["main", "manager"]
 
@@ -21,7 +22,8 @@ __all__ = ["main", "manager"]
 def main() -> None:
     """Run ``novacron``."""
     operator = (sys.executable, "-m", "novacron.app.entry", "operator", "run")
-    run(Wiring(_crds, _rbac, operator, _guest), {"operator": "novacron.app.command:operator"})
+    wiring = Wiring(_crds, _rbac, operator, _guest, _explain, _delete_volume)
+    run(wiring, {"operator": "novacron.app.command:operator"})
 
 
 def manager() -> None:
@@ -54,6 +56,25 @@ def _guest(
     from novacron.app.guest import guest_of  # noqa: PLC0415 - heavy
 
     return guest_of(client, machine, secrets)
+
+
+def _explain(
+    machine: dict[str, Any],
+    hosts: Iterable[dict[str, Any]],
+    machines: Iterable[dict[str, Any]],
+    namespaces: Iterable[dict[str, Any]],
+) -> "Decision":
+    from novacron.app.explain import explained  # noqa: PLC0415 - heavy
+
+    return explained(machine, hosts, machines, namespaces)
+
+
+async def _delete_volume(
+    client: "Client", host: str, namespace: str, volume: str, secrets: str
+) -> None:
+    from novacron.app.volumes import delete_volume  # noqa: PLC0415 - heavy
+
+    await delete_volume(client, host, namespace, volume, secrets)
 
 
 if __name__ == "__main__":

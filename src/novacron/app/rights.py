@@ -51,6 +51,10 @@ EVERYWHERE = [
     *_followed(HOSTS),
     # app.nodes: the labels and taints of a Host's own node
     _rule("", ["nodes"], ["get"]),
+    # app.claimed_images: which directory a claim is, for pvc:// images
+    _rule("", ["persistentvolumes"], ["get"]),
+    # controllers.ledger: how namespaces are labelled, which affinity rules may choose by
+    _rule("", ["namespaces"], ["list", "watch"]),
     # runtime.webhook_configuration: filled in, never created. It comes and goes with the roles:
     # one that an operator made anew while it is uninstalled would refuse changes for ever.
     _rule(ADMISSION, ["mutatingwebhookconfigurations"], ["get"], [WEBHOOKS]),
@@ -66,14 +70,18 @@ OWN = [
     # credentials of hosts, which users name as they like.
     _rule("", ["secrets"], ["create", "get"]),
     _rule("", ["secrets"], ["patch"], [CERTIFICATES]),
+    # app.images: what the cluster adds to the catalogue of images, under a name that is a setting
+    _rule("", ["configmaps"], ["get"]),
 ]
 
 
 def for_machines(families: Collection[str]) -> list[Manifest]:
     """Return the rights to the machines of these families, wherever they are declared."""
     kinds = [resource for family in chosen(families) for resource, _ in family.machines]
+    # app.claimed_images: pvc:// images of the machines beside them
+    claims = _rule("", ["persistentvolumeclaims"], ["get"])
     # controllers.placement writes records, and asks what became of one that got no answer
-    return [rule for resource in kinds for rule in _followed(resource, "get", "update")]
+    return [claims, *(rule for each in kinds for rule in _followed(each, "get", "update"))]
 
 
 def installing(definitions: Collection[str]) -> list[Manifest]:

@@ -28,6 +28,16 @@ class Settings:
     namespace: str = "novacron-system"
     simulation_file: Path = Path("/var/lib/novacron/simulation.db")
     images_directory: Path = Path("/usr/share/novacron/images")
+    image_allow: tuple[str, ...] = ()
+    image_deny: tuple[str, ...] = ()
+    image_max_size: str = "64Gi"
+    image_max_disk: str = "2Ti"
+    image_catalogue: str = "novacron-images"
+    image_s3_secret: str = "novacron-s3"  # noqa: S105 - its name
+    image_claim_namespaces: tuple[str, ...] = ()
+    image_shared_namespaces: tuple[str, ...] = ()
+    image_file_namespaces: tuple[str, ...] = ()
+    scratch_directory: Path | None = None
     shutdown_grace: timedelta = timedelta(seconds=60)
     host_failure_grace: timedelta = timedelta(seconds=60)
     stop_deadline: timedelta = timedelta(seconds=20)

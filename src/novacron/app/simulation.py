@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from novacron.core.devices import HostDevice
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Resources
 from novacron.core.quantity import mib, parse_duration
+from novacron.core.volume import StorageClass
 from novacron.drivers.simulation import (
     Delays,
     Fault,
@@ -31,6 +33,10 @@ def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDrive
         delays=Delays(**{name: parse_duration(text) for name, text in delays.items()}),
         faults=tuple(_fault(fault) for fault in settings.get("faults") or ()),
         usage=UsageFractions(**(settings.get("usage") or {})),
+        storage_classes=tuple(
+            StorageClass(**each) for each in settings.get("storageClasses") or ()
+        ),
+        devices=tuple(_device(device) for device in settings.get("devices") or ()),
     )
     file = Path(host.endpoint.removeprefix("file://")) if host.endpoint else default_file
     return SimulationDriver(file, simulated)
@@ -38,6 +44,16 @@ def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDrive
 
 def _amount(capacity: Mapping[str, Any]) -> Resources:
     return Resources(capacity["cpu"], mib(capacity["memory"]), mib(capacity["disk"]))
+
+
+def _device(device: Mapping[str, Any]) -> HostDevice:
+    return HostDevice(
+        device["address"],
+        device["type"],
+        device.get("vendor") or "",
+        device.get("model") or "",
+        device.get("numaNode"),
+    )
 
 
 def _fault(fault: Mapping[str, Any]) -> Fault:

@@ -53,6 +53,9 @@ def _fields(item: Object) -> Iterator[tuple[str, str]]:
     for name, used in (seen.get("resources") or {}).items():
         if isinstance(used, dict) and used.get("used"):
             yield f"Used {name}", f"{used['used']} of {used.get('available', '?')}"
+    if snapshots := seen.get("snapshots"):
+        last = snapshots[-1]
+        yield "Snapshots", f"{len(snapshots)}, the last {last['name']} {age(last['createdAt'])} ago"
     if metadata.get("deletionTimestamp"):
         yield "Deleting", f"since {age(metadata['deletionTimestamp'])}"
 

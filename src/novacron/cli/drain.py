@@ -41,7 +41,7 @@ def drain(
         await fetch(client, HOSTS, name)
         await client.patch(HOSTS, name, {"spec": spec})
         if seconds is not None:
-            await follow(client, HOSTS, name, None, _drained, seconds=seconds, words=_progress)
+            await follow(client, HOSTS, name, None, _drained, seconds=seconds, state=_progress)
 
     run(target, act)
     click.echo(f"{HOSTS}/{name} {'is being drained' if seconds is None else 'drained'}")

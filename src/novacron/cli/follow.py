@@ -45,7 +45,7 @@ async def follow(
     *,
     seconds: float,
     tell: Tell = lambda text: click.echo(text, err=True),
-    words: Callable[[Object | None], str] = state_of,
+    state: Callable[[Object | None], str] = state_of,
 ) -> Object | None:
     """Return the object when it is as wanted (None: gone); fail when time runs out."""
     last = ""
@@ -53,10 +53,10 @@ async def follow(
     async def watch() -> Object | None:
         nonlocal last
         async for item in _states(client, resource, name, namespace, int(seconds) + 1):
-            state = words(item)
-            if state != last:
-                tell(f"{name}: {state}")
-            last = state
+            now = state(item)
+            if now != last:
+                tell(f"{name}: {now}")
+            last = now
             if until(item):
                 return item
         return None

@@ -24,6 +24,9 @@ COMMANDS: Mapping[str, str] = {
     "console": "novacron.cli.console:console",
     "vnc": "novacron.cli.vnc:vnc",
     "host": "novacron.cli.host:host",
+    "image": "novacron.cli.image:image",
+    "volume": "novacron.cli.volume:volume",
+    "explain": "novacron.cli.explain:explain",
     "crd": "novacron.cli.crd:crd",
 }
 COMPLETION_VARIABLE = "_NOVACRON_COMPLETE"

@@ -11,6 +11,7 @@ from novacron.cli.migrate import migrate
 from novacron.cli.options import Format, namespaced_target, output, timeout, waiting
 from novacron.cli.output import Column, show_list, show_object, show_value
 from novacron.cli.session import run
+from novacron.cli.snapshot import snapshot
 from novacron.cli.target import Target
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ NAMESPACE_COLUMN = Column("NAMESPACE", lambda item: item["metadata"]["namespace"
 @click.group()
 def vm() -> None:
     """Virtual machines."""
+
+
+vm.add_command(snapshot)
 
 
 @vm.command("list")

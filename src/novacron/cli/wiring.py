@@ -1,6 +1,6 @@
 """What the command line is told by ``app``, the one place that knows everything."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,8 +12,18 @@ if TYPE_CHECKING:
 
     from novacron.core.driver import ConsoleStream, Display, Said
     from novacron.runtime.client import Client
+    from novacron.scheduler import Decision
 
-__all__ = ["Definitions", "Guest", "Guests", "Manifests", "Wiring", "wiring_of"]
+__all__ = [
+    "Definitions",
+    "Explain",
+    "Guest",
+    "Guests",
+    "HostVolumes",
+    "Manifests",
+    "Wiring",
+    "wiring_of",
+]
 
 Manifests = Callable[[Collection[str]], list[dict[str, Any]]]
 # The second argument is the least memory a machine may have.
@@ -44,14 +54,33 @@ class Guest(Protocol):
 Guests = Callable[["Client", dict[str, Any], str], AbstractAsyncContextManager[Guest | None]]
 
 
+# Deletes a volume: the host, the namespace, the volume's id, and the namespace of Secrets.
+HostVolumes = Callable[["Client", str, str, str, str], Awaitable[None]]
+
+
+class Explain(Protocol):
+    """Decides once more where a machine would go, among hosts and machines that were read."""
+
+    def __call__(
+        self,
+        machine: dict[str, Any],
+        hosts: Iterable[dict[str, Any]],
+        machines: Iterable[dict[str, Any]],
+        namespaces: Iterable[dict[str, Any]],
+    ) -> "Decision":
+        """Return the decision."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """Manifests by API families, the command that runs our operator, and guests by machine."""
+    """Manifests by API families, the command that runs our operator, and what machines have."""
 
     crds: Definitions
     rbac: Manifests
     operator: tuple[str, ...]
     guest: Guests
+    explain: Explain
+    volumes: HostVolumes
 
 
 def wiring_of(context: click.Context) -> Wiring:

@@ -15,6 +15,7 @@ from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
 from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import Holding, Machine, Power, Resources
+from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
 from novacron.core.usage import NOW, due_in
 from novacron.runtime.errors import ApiError, LeaseLost
@@ -84,9 +85,7 @@ class MachineController:
 
     async def _forget_move(self, obj: Object, machine: Machine) -> None:
         """Take away the record of a move that has ended, and write down where the machine is."""
-        assert machine.host is not None
-        reserved = machine.reserved or machine.wanted
-        await self.writer.replace(self.kind.moving(obj, machine.host, reserved, None))
+        await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
         try:
@@ -99,6 +98,7 @@ class MachineController:
             round_ = await self.reconciler.reconcile(machine)
             if not round_.settled:
                 return await self._finish(obj, machine, round_)
+            self._tell(obj, round_)
             _log(round_)
         self._usage_written.pop(obj["metadata"]["uid"], None)
         left = [name for name in finalizers if name != self.kind.finalizer]
@@ -139,14 +139,18 @@ class MachineController:
             # Only a move was gone on with: what is asked for now is still to be looked at.
             machine = replace(machine, generation=machine.seen_generation)
         report = summarise(machine, round_, now, write_usage=due == NOW)
-        await self._write(obj, machine, report)
+        if not round_.brief:
+            await self._write(obj, machine, report)
         # Told only after it was written down: a conflict would have the round done again.
-        for happening in round_.happened:
-            say = self.events.warning if happening.warning else self.events.normal
-            say(obj, happening.reason, happening.message)
+        self._tell(obj, round_)
         _log(round_)
         soonest = (round_.look_again, due or None, round_.seen.due if round_.seen else None)
         return min((each for each in soonest if each is not None), default=None)
+
+    def _tell(self, obj: Object, round_: Round) -> None:
+        for happening in round_.happened:
+            say = self.events.warning if happening.warning else self.events.normal
+            say(obj, happening.reason, happening.message)
 
     async def _write(self, obj: Object, machine: Machine, report: MachineReport) -> None:
         written = await self.writer.status(obj, self.kind.status(obj, machine, report))

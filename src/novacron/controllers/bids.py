@@ -4,12 +4,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from novacron.controllers.ledger import Ledger
+from novacron.core.conditions import Condition
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Machine, Power
 from novacron.core.move import MoveResult
 from novacron.scheduler import unwelcome
 
 __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
+
+# Reasons of LiveMigratable for which stopping the machine would not help.
+NEVER = frozenset({"DriverCannotMigrate", "HasSnapshots"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +89,20 @@ def live_or_not(machine: Machine, bid: Bid) -> bool | Refused:
     """Say whether the machine moves while it runs, is stopped for it, or stays."""
     if bid.lost:
         return False
+    if machine.devices:
+        return Refused("HasDevices", "it has devices of its host, which cannot come along")
     if bid.to is not None and bid.to == machine.host:
         return Refused("AlreadyThere", f"it is on host {bid.to}")
-    return _while_it_runs(machine, bid) if machine.power is Power.ON else False
-
-
-def _while_it_runs(machine: Machine, bid: Bid) -> bool | Refused:
-    movable, ready = machine.condition("LiveMigratable"), machine.condition("Ready")
-    if movable is not None and movable.status == "False":
-        if bid.stop_allowed and movable.reason != "DriverCannotMigrate":
-            return False
+    movable = machine.condition("LiveMigratable")
+    if movable is not None and movable.reason in NEVER:
         return Refused(movable.reason, movable.message)
+    return _while_it_runs(machine, bid, movable) if machine.power is Power.ON else False
+
+
+def _while_it_runs(machine: Machine, bid: Bid, movable: Condition | None) -> bool | Refused:
+    ready = machine.condition("Ready")
+    if movable is not None and movable.status == "False":
+        return False if bid.stop_allowed else Refused(movable.reason, movable.message)
     if ready is None or ready.status != "True":
         why = ready.message if ready else "it was not looked at yet"
         return Refused("NotRunning", f"it does not run as it should: {why}")

@@ -29,7 +29,14 @@ class _Connected:
 
 
 def _connects_by(host: DeclaredHost) -> tuple[object, ...]:
-    return host.driver, host.endpoint, host.credentials, host.settings, host.overcommit
+    return (
+        host.driver,
+        host.endpoint,
+        host.credentials,
+        host.node,
+        host.settings,
+        host.overcommit,
+    )
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.driver import Driver
 from novacron.core.errors import DriverError, Rejected, Unreachable
 from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks
+from novacron.core.machine import Resources
 from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
@@ -116,15 +117,20 @@ class HostController:
         report = HostReport(
             conditions=merge_conditions(host.conditions, claims, self.now()),
             facts=facts,
-            allocatable=host.overcommit.of(facts.capacity) if facts else None,
+            allocatable=_allocatable(host, facts) if facts else None,
             machines=len(self.ledger.machines_on(host.name)),
             seen_at=self._seen_at.get(host.name),
             node_marks=marks,
+            capabilities=self._capabilities(host.name) if facts else None,
         )
         before = next((old.status for old in host.conditions if old.type == "Ready"), None)
         if await self.writer.status(obj, self.kind.status(obj, report)) and before != claim.status:
             say = self.events.normal if claim.status == "True" else self.events.warning
             say(obj, claim.reason, claim.message)
+
+    def _capabilities(self, name: str) -> frozenset[str] | None:
+        driver = self.drivers.named(name)
+        return frozenset(map(str, driver.capabilities)) if driver else None
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
         name = obj["metadata"]["name"]
@@ -138,6 +144,11 @@ class HostController:
         left = [entry for entry in finalizers if entry != self.kind.finalizer]
         await self.writer.finalizers(obj, left)
         return None
+
+
+def _allocatable(host: DeclaredHost, facts: HostFacts) -> Resources:
+    """Return what may be promised: volumes that nobody has take room all the same."""
+    return host.overcommit.of(facts.capacity) - Resources(disk_mib=facts.kept_mib)
 
 
 async def _ask(driver: Driver, name: str) -> tuple[HostFacts | None, Condition]:

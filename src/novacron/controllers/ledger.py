@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from novacron.controllers.ports import HostKind, MachineKind
+from novacron.core.affinity import Neighbour
 from novacron.core.errors import Rejected
 from novacron.core.host import DeclaredHost
-from novacron.core.machine import Holding, Resources
 from novacron.runtime.cache import Cache, Change
-from novacron.runtime.resource import Key, Resource
-from novacron.scheduler import HostTable
+from novacron.runtime.resource import Key, Object, Resource
+from novacron.scheduler import Held, HostTable
 
 __all__ = ["Ledger", "Owner"]
 
@@ -37,12 +37,18 @@ class Ledger:
     _uids: dict[Owner, str] = field(default_factory=dict)
     _assumed: set[str] = field(default_factory=set)
     _assumed_moves: set[str] = field(default_factory=set)
+    _generations: dict[str, int] = field(default_factory=dict)
     _watchers: list[Callable[[], None]] = field(default_factory=list)
+    _company_watchers: list[Callable[[], None]] = field(default_factory=list)
     _host_watchers: list[Callable[[str], None]] = field(default_factory=list)
 
     def on_room(self, watcher: Callable[[], None]) -> None:
         """Have somebody told whenever there may be more room than before."""
         self._watchers.append(watcher)
+
+    def on_company(self, watcher: Callable[[], None]) -> None:
+        """Have somebody told whenever a host has another machine, or one with other labels."""
+        self._company_watchers.append(watcher)
 
     def on_host(self, watcher: Callable[[str], None]) -> None:
         """Have somebody told the name of every host that changes."""
@@ -72,15 +78,27 @@ class Ledger:
 
         cache.subscribe(changed)
 
-    def assume(self, uid: str, host: str, resources: Resources) -> None:
+    def follow_namespaces(self, cache: Cache) -> None:
+        """Keep how namespaces are labelled as a cache has it, for rules that choose by that."""
+
+        def changed(change: Change) -> None:
+            found = change.object
+            labels = None if found is None else found["metadata"].get("labels") or {}
+            if self.table.company.set_namespace(change.key.name, labels):
+                self._more_room()
+                self._other_company()
+
+        cache.subscribe(changed)
+
+    def assume(self, uid: str, held: Held) -> None:
         """Take room for a decision that is not written yet."""
         self._assumed.add(uid)
-        self._take(uid, host, resources)
+        self._take(uid, held)
 
-    def assume_move(self, uid: str, host: str, resources: Resources) -> None:
+    def assume_move(self, uid: str, held: Held) -> None:
         """Take room for a move that is not written yet."""
         self._assumed_moves.add(uid)
-        self._book(uid, host, resources)
+        self._book(uid, held)
 
     def move_written(self, uid: str) -> None:
         """Say that a move is in the cache now."""
@@ -90,13 +108,15 @@ class Ledger:
         """Say whether a move is not known to be written."""
         return uid in self._assumed_moves
 
-    def settle_move(self, uid: str, booking: Holding | None) -> None:
-        """Take for true what the server says of a move that is not known to be written."""
+    def settle_move(self, obj: Object, kind: MachineKind) -> None:
+        """Take for true what an object says of its move."""
+        uid, booking = obj["metadata"]["uid"], kind.booking(obj)
         self._assumed_moves.discard(uid)
         if booking is None:
             self._unbook(uid)
         else:
-            self._book(uid, booking.host, booking.resources)
+            held = Held(booking.host, booking.resources, self._neighbour(obj, kind))
+            self._book(uid, held)
 
     def undo_move(self, uid: str) -> None:
         """Take back a move that could not be written."""
@@ -111,13 +131,21 @@ class Ledger:
         """Say that a decision is in the cache now."""
         self._assumed.discard(uid)
 
-    def undo(self, uid: str, before: tuple[str, Resources] | None) -> None:
+    def undo(self, uid: str, before: Held | None) -> None:
         """Take back a decision that could not be written."""
         self._assumed.discard(uid)
         if before is None:
             self._release(uid)
         else:
-            self._take(uid, *before)
+            self._take(uid, before)
+
+    def held(self, obj: Object, kind: MachineKind) -> Held | None:
+        """Return what an object's machine takes as the object says."""
+        holding = kind.holding(obj)
+        if holding is None:
+            return None
+        devices = tuple(device.address for device in holding.devices)
+        return Held(holding.host, holding.resources, self._neighbour(obj, kind), devices)
 
     def _host_changed(self, change: Change) -> None:
         name = change.key.name
@@ -145,19 +173,32 @@ class Ledger:
         self.owners[uid] = owner
         if uid in self._assumed:
             return
-        holding = kind.holding(change.object)
-        if holding is not None:
-            self._take(uid, holding.host, holding.resources)
+        held = self.held(change.object, kind)
+        if held is not None:
+            self._take(uid, held)
         else:
             self._release(uid)
         if uid not in self._assumed_moves:
-            self.settle_move(uid, kind.booking(change.object))
+            self.settle_move(change.object, kind)
+
+    def _neighbour(self, obj: Object, kind: MachineKind) -> Neighbour | None:
+        """Return what a machine is to others; translated anew only when its spec changed."""
+        uid, generation = obj["metadata"]["uid"], obj["metadata"]["generation"]
+        before = self.table.held(uid)
+        if before is not None and self._generations.get(uid) == generation:
+            return before.neighbour
+        self._generations[uid] = generation
+        try:
+            return kind.neighbour(obj)
+        except Rejected:
+            return None
 
     def _gone(self, owner: Owner) -> None:
         uid = self._uids.pop(owner, None)
         if uid is None:
             return
         self.owners.pop(uid, None)
+        self._generations.pop(uid, None)
         self._assumed.discard(uid)
         self.undo_move(uid)
         self._release(uid)
@@ -166,21 +207,25 @@ class Ledger:
         held = self.table.held(_move_of(uid))
         return held.host if held else None
 
-    def _book(self, uid: str, host: str, resources: Resources) -> None:
-        self.table.take(_move_of(uid), host, resources)
+    def _book(self, uid: str, held: Held) -> None:
+        self.table.take(_move_of(uid), held.host, held.resources, neighbour=held.neighbour)
 
     def _unbook(self, uid: str) -> None:
         if self._booked(uid) is not None:
             self.table.release(_move_of(uid))
             self._more_room()
 
-    def _take(self, uid: str, host: str, resources: Resources) -> None:
+    def _take(self, uid: str, held: Held) -> None:
         before = self.table.held(uid)
-        if before is not None and before.host != host:
+        if before is not None and before.host != held.host:
             self._release(uid)
-        self.table.take(uid, host, resources)
-        self._on_host.setdefault(host, set()).add(uid)
-        if before is not None and not before.resources.fits(resources):
+        self.table.take(
+            uid, held.host, held.resources, neighbour=held.neighbour, devices=held.devices
+        )
+        self._on_host.setdefault(held.host, set()).add(uid)
+        if before is None or before.neighbour != held.neighbour:
+            self._other_company()
+        if before is not None and _frees(before, held):
             self._more_room()
 
     def _release(self, uid: str) -> None:
@@ -198,7 +243,20 @@ class Ledger:
         for watcher in self._watchers:
             watcher()
 
+    def _other_company(self) -> None:
+        for watcher in self._company_watchers:
+            watcher()
+
 
 def _move_of(uid: str) -> str:
     """Return under which name a machine holds room where it moves to."""
     return f"{uid}/move"
+
+
+def _frees(before: Held, now: Held) -> bool:
+    """Say whether there can be room for somebody that there was not before."""
+    return (
+        not before.resources.fits(now.resources)
+        or before.neighbour != now.neighbour
+        or not set(before.devices) <= set(now.devices)
+    )

@@ -7,15 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from novacron.controllers.hooks import before_stop, may_stop_again, prepare
 from novacron.controllers.leftovers import removed_from, tidied
 from novacron.controllers.passage import Passage
+from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
+from novacron.controllers.restoring import restore
 from novacron.controllers.round import BACK_OFF, PENDING, Round, Scope
+from novacron.controllers.snapshots import Tended, protect, tend
+from novacron.controllers.volumes import leaving_volumes, reclaim, volumes_in_words
 from novacron.core.driver import Drivers
 from novacron.core.errors import DriverError, OutOfCapacity, Unreachable
 from novacron.core.machine import Machine, MachinePlan, Observed, Power
 from novacron.core.move import Move
 from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
+from novacron.core.volume import are_as_planned
 
 __all__ = ["DELETION", "LIFECYCLE", "MachineReconciler"]
 
@@ -23,6 +29,8 @@ LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
 # So long before a restart that nobody asked for a condition says that it will come.
 NOTICE = timedelta(seconds=5)
+AT_ONCE = timedelta(0)
+A_MOMENT = timedelta(seconds=1)
 
 
 async def create(scope: Scope) -> Outcome:
@@ -40,18 +48,27 @@ async def create(scope: Scope) -> Outcome:
             scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
     if scope.seen is None or scope.seen.changing == "create":
-        return Wait("Creating", scope.next_look, f"being created on host {host}")
+        how_far = f": {scope.seen.progress}" if scope.seen and scope.seen.progress else ""
+        brief = scope.ordered is not None and scope.ordered <= A_MOMENT
+        message = f"being created on host {host}{how_far}"
+        return Wait("Creating", scope.next_look, message, brief=brief)
     return Done("Created", f"exists on host {host}")
 
 
 async def configure(scope: Scope) -> Outcome:
     """Give the machine the resources that are reserved for it, and all else that was asked for."""
-    plan, before = scope.machine.plan(), scope.seen
-    if before and not before.changing and not _as_planned(before, plan):
+    plan, before = scope.machine.plan(scope.seen), scope.seen
+    if before and not before.changing and _is_to_change(scope, before, plan):
         scope.may_act()
         accepted = await scope.driver.resize(plan)
-        scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
+        if not _as_planned(before, plan):
+            scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
         await scope.follow(accepted)
+    elif before and not before.changing and (leaving := leaving_volumes(before)):
+        # A guest that was busy when it was asked to let go does so when it is asked again.
+        scope.may_act()
+        await scope.follow(await scope.driver.resize(plan))
+        return Done("Configured", f"the guest is to let go of {leaving}", after=LATER)
     if scope.seen and not _as_planned(scope.seen, plan):
         return Wait("Resizing", scope.next_look, f"being resized to {_amount(scope.machine)}")
     if scope.seen and scope.seen.awaits_restart and scope.machine.power is Power.ON:
@@ -63,10 +80,13 @@ async def _restart(scope: Scope) -> Outcome:
     """Have what needs a restart take effect, if that is allowed and was announced."""
     assert scope.seen is not None
     announced = scope.since("RestartRequired", PENDING)
+    notice = AT_ONCE if scope.machine.restart_at_once else NOTICE
     if not scope.machine.restart_allowed or announced is None:
-        return Done("Configured", "some of it takes effect with a restart", after=NOTICE)
-    if (left := announced + NOTICE - scope.now) > timedelta(0):
+        return Done("Configured", "some of it takes effect with a restart", after=notice)
+    if (left := announced + notice - scope.now) > AT_ONCE:
         return Done("Configured", "some of it takes effect with a restart", after=left)
+    if waiting := await before_stop(scope, "Configured", "Restarting"):
+        return waiting
     what = ", ".join(scope.seen.awaits_restart)
     if scope.since("Configured", "Restarting") is None:
         scope.tell("Restarting", f"restarted because {what} changed")
@@ -82,6 +102,8 @@ async def set_power(scope: Scope) -> Outcome:
     host, uid = scope.machine.host, scope.machine.uid
     scope.restarts.forget(uid)
     asked = scope.since("Powered", "Stopping") is not None
+    if waiting := await before_stop(scope, "Powered", "Stopping"):
+        return waiting
     running = scope.seen is not None and scope.seen.power is Power.ON
     if running and not await _stopped(scope, "Powered", "Stopping"):
         if not asked:
@@ -106,6 +128,7 @@ async def _start(scope: Scope) -> Outcome:
         await scope.follow(accepted)
     if scope.seen and (scope.seen.power is Power.OFF or scope.seen.changing):
         return Wait("Starting", scope.next_look, f"starting on host {host}")
+    await may_stop_again(scope)
     return Done("Started", f"started on host {host}")
 
 
@@ -127,18 +150,35 @@ async def remove(scope: Scope) -> Outcome:
 
     Also one that is not seen: whoever took it away may have left its disks.
     """
+    if (held := await protect(scope)) is not None:
+        return held
     scope.restarts.forget(scope.machine.uid)
+    if waiting := await before_stop(scope, "Removed", "Removing"):
+        return waiting
+    scope.requests.forget(scope.machine.uid)
     if scope.seen is None or scope.seen.changing != "delete":
         scope.may_act()
         await scope.follow(await scope.driver.delete(scope.machine.ref))
-    if scope.seen is not None:
+    if scope.seen is not None or scope.ordered:
         return Wait("Removing", scope.next_look, f"being removed from host {scope.machine.host}")
     return Done("Removed", "nothing of it is left")
 
 
+def _is_to_change(scope: Scope, seen: Observed, plan: MachinePlan) -> bool:
+    """Say whether the driver has something to do.
+
+    Also before a restart is announced: whoever set the machine up may have died before it came to
+    what a running guest takes at once.
+    """
+    pending = bool(seen.awaits_restart) and scope.since("RestartRequired", PENDING) is None
+    return not _as_planned(seen, plan) or (pending and scope.machine.power is Power.ON)
+
+
 def _as_planned(seen: Observed, plan: MachinePlan) -> bool:
     same_recipe = seen.recipe is None or seen.recipe == plan.recipe
-    return seen.configured == plan.resources and same_recipe and seen.drifted is None
+    same_volumes = plan.volumes is None or are_as_planned(seen.volumes, plan.volumes)
+    same = same_recipe and same_volumes
+    return seen.configured == plan.resources and same and seen.drifted is None
 
 
 def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str, str]:
@@ -146,6 +186,8 @@ def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str,
         return "Resized", f"resized to {amount}"
     if seen.drifted is not None:
         return "Repaired", f"set up again because {seen.drifted}"
+    if plan.volumes is not None and not are_as_planned(seen.volumes, plan.volumes):
+        return "VolumesChanged", f"given {volumes_in_words(plan.volumes)}"
     return "Configured", "set up with other networks"
 
 
@@ -158,11 +200,13 @@ def _amount(machine: Machine) -> str:
 
 LIFECYCLE = (
     Step("Created", create),
+    Step("Restored", restore),
     Step("Configured", configure),
     Step("Powered", set_power),
+    Step("Prepared", prepare),
 )
 REMOVED = "Removed"
-DELETION = (Step(REMOVED, remove),)
+DELETION = (Step(REMOVED, remove), Step("Reclaimed", reclaim))
 
 
 def utc_now() -> datetime:
@@ -183,6 +227,7 @@ class MachineReconciler:
     now: Callable[[], datetime] = utc_now
     grace: timedelta = timedelta(seconds=60)
     restarts: Restarts = field(default_factory=Restarts)
+    requests: Requests = field(default_factory=Requests)
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
@@ -226,9 +271,19 @@ class MachineReconciler:
         except DriverError as error:
             return Round({first: Wait("HostTrouble", LATER, str(error))})
         now = self.now()
-        scope = Scope(machine, driver, seen, self.may_act, now, self.grace, self.restarts)
+        scope = Scope(
+            machine, driver, seen, self.may_act, now, self.grace, self.restarts, self.requests
+        )
         outcomes = await run_steps(steps, scope)
-        return Round(outcomes, scope.seen, scope.refused, tuple(scope.happened))
+        tended = Tended() if machine.deleting else await tend(scope)
+        return Round(
+            outcomes,
+            scope.seen,
+            scope.refused,
+            tuple(scope.happened),
+            tended.report,
+            tended.again,
+        )
 
 
 def _no_host(machine: Machine) -> Blocked:

@@ -1,13 +1,14 @@
 """Metrics about machines: how many in which phase, and what they use."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from novacron.controllers.inventory import InventoryWatch
+from novacron.core.machine import Usage
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.resource import Key
 
@@ -38,7 +39,7 @@ class MachineMetrics(Collector):
         cache.subscribe(changed)
 
     def collect(self) -> Iterable[Metric]:
-        """Return the three families."""
+        """Return the families."""
         total = GaugeMetricFamily(
             "novacron_vm_total", "Total number of VMs", labels=["namespace", "phase"]
         )
@@ -55,6 +56,11 @@ class MachineMetrics(Collector):
             "Memory usage in bytes",
             labels=["namespace", "vm", "node"],
         )
+        disk = GaugeMetricFamily(
+            "novacron_vm_disk_usage_bytes",
+            "Disk space that a machine's disks take, by disk: root or a volume's name",
+            labels=["namespace", "vm", "node", "disk"],
+        )
         for owner, host, usage in self.inventory.usages():
             if self.owns(owner.key):
                 machine = (owner.key.namespace, owner.key.name, host)
@@ -62,4 +68,12 @@ class MachineMetrics(Collector):
                     cpu.add_metric(machine, usage.cpu_cores)
                 if usage.memory_mib is not None:
                     memory.add_metric(machine, usage.memory_mib * MIB)
-        return (total, cpu, memory)
+                for name, size_mib in _disks(usage):
+                    disk.add_metric((*machine, name), size_mib * MIB)
+        return (total, cpu, memory, disk)
+
+
+def _disks(usage: Usage) -> Iterator[tuple[str, int]]:
+    if usage.disk_mib is not None:
+        yield "root", usage.disk_mib
+    yield from usage.volumes_mib

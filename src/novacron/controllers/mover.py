@@ -16,6 +16,7 @@ from novacron.controllers.ports import MachineKind
 from novacron.core.errors import Rejected
 from novacron.core.machine import Machine
 from novacron.core.move import Move, MoveReport, MoveResult
+from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
 from novacron.runtime.errors import Overloaded
 from novacron.runtime.errors import Unreachable as ApiUnreachable
@@ -23,7 +24,7 @@ from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
 from novacron.runtime.writer import Writer
-from novacron.scheduler import Placed, choose, one_line
+from novacron.scheduler import Held, Placed, choose, one_line
 
 __all__ = ["Mover"]
 
@@ -114,7 +115,7 @@ class Mover:
         # An earlier decision got no answer. The server knows.
         obj = await self.writer.fresh(key)
         if obj is not None:
-            self.ledger.settle_move(obj["metadata"]["uid"], self.kind.booking(obj))
+            self.ledger.settle_move(obj, self.kind)
         return obj
 
     async def _decide(self, obj: Object, machine: Machine, bid: Bid) -> timedelta | None:
@@ -146,9 +147,9 @@ class Mover:
 
     async def _record(self, obj: Object, machine: Machine, move: Move) -> None:
         reserved = machine.reserved or machine.wanted
-        self.ledger.assume_move(machine.uid, move.target, reserved)
+        self.ledger.assume_move(machine.uid, Held(move.target, reserved, machine.neighbour))
         try:
-            await self.writer.replace(self.kind.moving(obj, move.source, reserved, move))
+            await self.writer.replace(self.kind.moving(obj, placement_of(machine), move))
         except (ApiUnreachable, Overloaded):
             raise  # it may have been written all the same; the next round asks the server
         except BaseException:
@@ -197,6 +198,4 @@ class Mover:
 
     async def _drop(self, obj: Object, machine: Machine) -> None:
         """Take away a request that was answered."""
-        assert machine.host is not None
-        reserved = machine.reserved or machine.wanted
-        await self.writer.replace(self.kind.moving(obj, machine.host, reserved, None))
+        await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))

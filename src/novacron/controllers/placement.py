@@ -6,7 +6,7 @@ with our finalizer, before anything is made; the machine's own controller acts o
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,16 +14,18 @@ from datetime import datetime, timedelta
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import MachineKind
 from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.devices import HostDevice
 from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import Machine, Resources
-from novacron.core.report import MachineReport, Phase
+from novacron.core.placement import Placement
+from novacron.core.report import MachineReport, Phase, placed_of
 from novacron.runtime.errors import Overloaded
 from novacron.runtime.errors import Unreachable as ApiUnreachable
 from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
 from novacron.runtime.writer import Writer
-from novacron.scheduler import Placed, choose, fits, one_line
+from novacron.scheduler import Held, Placed, choose, devices_on, fits, one_line
 
 __all__ = ["Placer"]
 
@@ -47,10 +49,17 @@ class Placer:
     queue: Queue
     locate: Callable[[str], Awaitable[str | None]]
     _waiting: set[Key] = field(default_factory=set)
+    _lonely: set[Key] = field(default_factory=set)
     _retry: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
         self.ledger.on_room(self.retry_waiting)
+        self.ledger.on_company(self.retry_lonely)
+
+    def retry_lonely(self) -> None:
+        """Have those looked at again that wait for another machine to be near to."""
+        if self._lonely:
+            self.retry_waiting()
 
     def retry_waiting(self) -> None:
         """Have those that found no room looked at again, soon and all at once."""
@@ -70,6 +79,7 @@ class Placer:
     async def reconcile(self, key: Key) -> timedelta | None:
         """Place one machine, or see whether what it asks for now still fits where it is."""
         self._waiting.discard(key)
+        self._lonely.discard(key)
         obj = await self._fetch(key)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             return None
@@ -91,10 +101,8 @@ class Placer:
         # An earlier decision got no answer. The server knows, and whatever is written next
         # carries the version it tells, so that a late arrival of the earlier one is a conflict.
         obj = await self.writer.fresh(key)
-        held = self.kind.holding(obj) if obj else None
         if obj:
-            before = (held.host, held.resources) if held else None
-            self.ledger.undo(obj["metadata"]["uid"], before)
+            self.ledger.undo(obj["metadata"]["uid"], self.ledger.held(obj, self.kind))
         return obj
 
     async def _place(self, obj: Object, machine: Machine) -> timedelta | None:
@@ -102,9 +110,14 @@ class Placer:
             return await self._recover(obj, machine)
         decision = choose(self.ledger.table, machine)
         if isinstance(decision, Placed):
-            await self._record(obj, machine, decision.host)
+            because = one_line(decision)
+            placement = Placement(decision.host, machine.wanted, decision.devices, because)
+            await self._record(obj, machine, placement)
             return None
-        self._waiting.add(Key(machine.namespace, machine.name))
+        key = Key(machine.namespace, machine.name)
+        self._waiting.add(key)
+        if machine.affinity and machine.affinity.near:
+            self._lonely.add(key)
         message = one_line(decision) + _last_refusal(machine)
         claim = Condition("Placed", "False", "NoHostFits", message)
         await self._write(obj, machine, claim)
@@ -127,7 +140,14 @@ class Placer:
         if host is None:
             await self.writer.replace(self.kind.unplaced(obj))
             return AT_ONCE
-        await self._record(obj, machine, host)
+        devices = devices_on(self.ledger.table, machine, host)
+        if devices is None:
+            message = f"exists on host {host}, which has not all its devices free"
+            claim = Condition("Placed", "False", "HostFull", message)
+            await self._write(obj, machine, claim)
+            return UNSURE_AGAIN
+        because = f"was found on host {host}"
+        await self._record(obj, machine, Placement(host, machine.wanted, devices, because))
         return None
 
     async def _resize(self, obj: Object, machine: Machine) -> None:
@@ -138,20 +158,23 @@ class Placer:
             message = f"stays as it is on host {machine.host}: {refusal}"
             await self._write(obj, machine, Condition("Placed", "False", "HostFull", message))
             return
-        before = (machine.host, machine.reserved or Resources())
+        reserved = machine.reserved or Resources()
+        before = _held(machine, machine.host, reserved, machine.devices)
         granted = replace(machine, reserved=machine.wanted)
         # Until the machine has shrunk it holds the old amount too; the cache tells when it has.
-        self.ledger.assume(machine.uid, machine.host, machine.wanted.covering(before[1]))
+        both = machine.wanted.covering(reserved)
+        self.ledger.assume(machine.uid, before._replace(resources=both))
         with self._assumed(machine.uid, before):
             await self._write(obj, granted, None)
 
-    async def _record(self, obj: Object, machine: Machine, host: str) -> None:
-        self.ledger.assume(machine.uid, host, machine.wanted)
+    async def _record(self, obj: Object, machine: Machine, placement: Placement) -> None:
+        held = _held(machine, placement.host, machine.wanted, placement.devices)
+        self.ledger.assume(machine.uid, held)
         with self._assumed(machine.uid, None):
-            await self.writer.replace(self.kind.placed(obj, host, machine.wanted))
+            await self.writer.replace(self.kind.placed(obj, placement))
 
     @contextmanager
-    def _assumed(self, uid: str, before: tuple[str, Resources] | None) -> Iterator[None]:
+    def _assumed(self, uid: str, before: Held | None) -> Iterator[None]:
         try:
             yield
         except (ApiUnreachable, Overloaded):
@@ -162,7 +185,7 @@ class Placer:
         self.ledger.written(uid)
 
     async def _write(self, obj: Object, machine: Machine, trouble: Condition | None) -> None:
-        claims: dict[str, Condition | None] = {"Placed": trouble}
+        claims: dict[str, Condition | None] = {"Placed": trouble or placed_of(machine)}
         nowhere = machine.host is None
         if nowhere and trouble:
             claims["Ready"] = replace(trouble, type="Ready")
@@ -182,6 +205,11 @@ class Placer:
     async def _refuse(self, obj: Object, why: str) -> None:
         if await self.writer.status(obj, self.kind.refusal(obj, why, self.now())):
             self.events.warning(obj, "InvalidSpec", why)
+
+
+def _held(machine: Machine, host: str, resources: Resources, devices: Iterable[HostDevice]) -> Held:
+    addresses = tuple(device.address for device in devices)
+    return Held(host, resources, machine.neighbour, addresses)
 
 
 def _last_refusal(machine: Machine) -> str:

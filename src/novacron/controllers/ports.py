@@ -3,9 +3,11 @@
 from datetime import datetime
 from typing import Any, Protocol
 
+from novacron.core.affinity import Neighbour
 from novacron.core.host import DeclaredHost, HostReport
-from novacron.core.machine import Holding, Machine, Resources
+from novacron.core.machine import Holding, Machine
 from novacron.core.move import Move
+from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
 
 __all__ = ["HostKind", "MachineKind"]
@@ -28,14 +30,17 @@ class MachineKind(Protocol):
     def asks_to_move(self, obj: dict[str, Any]) -> bool:
         """Say whether it has a request to move, or wants to be placed differently than it was."""
 
+    def neighbour(self, obj: dict[str, Any]) -> Neighbour:
+        """Return what its machine is to those beside it; raise Rejected when nobody can tell."""
+
     def is_settled(self, obj: dict[str, Any]) -> bool:
         """Say whether its status was written for the spec it has now."""
 
-    def placed(self, obj: dict[str, Any], host: str, reserved: Resources) -> dict[str, Any]:
+    def placed(self, obj: dict[str, Any], placement: Placement) -> dict[str, Any]:
         """Return the object with our finalizer and the record of where its machine will be."""
 
     def moving(
-        self, obj: dict[str, Any], host: str, reserved: Resources, move: Move | None
+        self, obj: dict[str, Any], placement: Placement, move: Move | None
     ) -> dict[str, Any]:
         """Return the object with the record of a move in place of all requests; None is none."""
 

@@ -4,17 +4,32 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
 from novacron.core.driver import Accepted, Driver
+from novacron.core.hooks import Ran
 from novacron.core.machine import Machine, Observed
 from novacron.core.move import MoveReport
-from novacron.core.steps import Done, Outcome
+from novacron.core.snapshot import Restored, SnapshotReport
+from novacron.core.steps import Done, Outcome, Wait
 
-__all__ = ["BACK_OFF", "PENDING", "Happening", "Round", "Scope"]
+__all__ = [
+    "BACK_OFF",
+    "HOOK_FAILED",
+    "HOOK_RUNNING",
+    "PENDING",
+    "Happening",
+    "Round",
+    "Scope",
+]
 
 SOON = timedelta(milliseconds=500)
 BACK_OFF = "BackOff"
 PENDING = "PendingChanges"
+HOOK_RUNNING = "HookRunning"
+HOOK_FAILED = "HookFailed"
+# What Ready says of a machine whose guest was up.
+UP = frozenset({BACK_OFF, HOOK_RUNNING, HOOK_FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +56,17 @@ class Scope:
     now: datetime
     grace: timedelta
     restarts: Restarts
+    requests: Requests
     refused: bool = False
     ordered: timedelta | None = None
     happened: list[Happening] = field(default_factory=list)
+    restored: Restored | None = None
 
     async def follow(self, accepted: Accepted) -> None:
-        """See what became of an order, and note when it is due if it takes time."""
-        self.ordered = accepted.look_again
-        self.seen = await self.driver.observe(self.machine.ref)
+        """See what became of an order; one that takes time is looked at when it is due."""
+        self.ordered = accepted.look_again or None
+        if self.ordered is None:
+            self.seen = await self.driver.observe(self.machine.ref)
 
     @property
     def next_look(self) -> timedelta:
@@ -64,11 +82,16 @@ class Scope:
         claim = self.machine.condition(condition)
         return claim.probed if claim is not None and claim.reason == reason else None
 
+    def ran(self, name: str) -> Ran | None:
+        """Return what was done under a name since the guest was started."""
+        done = self.seen.ran if self.seen else ()
+        return next((each for each in done if each.name == name), None)
+
     @property
     def died(self) -> bool:
         """Say whether the machine ran, is off now, and nobody here wanted that."""
         ready = self.machine.condition("Ready")
-        ran = ready is not None and (ready.status == "True" or ready.reason == BACK_OFF)
+        ran = ready is not None and (ready.status == "True" or ready.reason in UP)
         return ran and self.seen is not None and self.seen.ended is not None
 
 
@@ -84,6 +107,8 @@ class Round:
     seen: Observed | None = None
     refused: bool = False
     happened: tuple[Happening, ...] = ()
+    snapshots: SnapshotReport | None = None
+    snapshots_again: timedelta | None = None
     host: str | None = None
     move: MoveReport | None = None
     leftovers: frozenset[str] | None = None
@@ -91,8 +116,17 @@ class Round:
     @property
     def look_again(self) -> timedelta | None:
         """When the next round is due without any change."""
-        due = [outcome.after for outcome in self.outcomes.values() if outcome.after is not None]
-        return min(due, default=None)
+        due = [outcome.after for outcome in self.outcomes.values()]
+        return min(
+            (each for each in (*due, self.snapshots_again) if each is not None), default=None
+        )
+
+    @property
+    def brief(self) -> bool:
+        """Say whether it is not worth writing down; what became of snapshots always is."""
+        return self.snapshots is None and any(
+            isinstance(each, Wait) and each.brief for each in self.outcomes.values()
+        )
 
     @property
     def settled(self) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime
 from novacron.controllers.round import PENDING, Round
 from novacron.core.conditions import Condition, condition_of, merge_conditions
 from novacron.core.machine import Machine
-from novacron.core.report import MachineReport, phase_of, ready_of
+from novacron.core.report import MachineReport, phase_of, placed_of, ready_of
 from novacron.core.steps import Done
 
 __all__ = ["broken", "summarise"]
@@ -24,12 +24,14 @@ def summarise(
     claims["LiveMigratable"] = _live_migratable(machine, round_)
     claims["Supported"] = _supported(machine)
     claims["Reconciled"] = None
+    if round_.snapshots is not None or not machine.snapshots.any:
+        claims["Snapshotted"] = round_.snapshots.claim if round_.snapshots else None
     claims["RestartRequired"] = _restart_required(machine, round_)
     if round_.refused:
         full = round_.outcomes["Created"]
         claims["Placed"] = Condition("Placed", "False", full.reason, full.message)
     elif machine.reserved == machine.wanted:
-        claims["Placed"] = None
+        claims["Placed"] = placed_of(machine)
     return MachineReport(
         phase=phase_of(machine, round_.seen, round_.outcomes),
         host=None if round_.refused else round_.host or machine.host,
@@ -40,6 +42,7 @@ def summarise(
         write_usage=write_usage,
         move=round_.move,
         leftovers=round_.leftovers,
+        snapshots=round_.snapshots,
     )
 
 
@@ -76,6 +79,9 @@ def _live_migratable(machine: Machine, round_: Round) -> Condition:
         return Condition(name, "False", "DriverCannotMigrate", message)
     if round_.seen.immovable:
         return Condition(name, "False", "Immovable", round_.seen.immovable)
+    if round_.seen.snapshots:
+        message = f"its {round_.seen.snapshots} snapshots are on its host and cannot be moved along"
+        return Condition(name, "False", "HasSnapshots", message)
     return Condition(name, "True", "MigrationCapable", "VM can be live migrated")
 
 

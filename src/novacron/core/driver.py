@@ -36,6 +36,9 @@ class Capability(StrEnum):
     RESIZE_RUNNING = "ResizeRunning"
     LIVE_MIGRATION = "LiveMigration"
     CONSOLE = "Console"
+    SNAPSHOTS = "Snapshots"
+    GUEST_COMMANDS = "GuestCommands"
+    VOLUMES = "Volumes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class Driver(Protocol):
         """Start or stop the machine; a forced stop asks the guest nothing."""
 
     async def delete(self, ref: MachineRef) -> Accepted:
-        """Remove the machine and all it owns. An absent machine is success."""
+        """Remove the machine and all it owns but its volumes. An absent machine is success."""
 
     def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of every host behind this connection."""

@@ -6,8 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from novacron.core.conditions import Condition
+from novacron.core.cpu import Cpu
 from novacron.core.devices import HostDevice
 from novacron.core.machine import Resources
+from novacron.core.network import HostNetwork
+from novacron.core.offer import Offer
+from novacron.core.taint import Taint
+from novacron.core.volume import KeptVolume
 
 __all__ = [
     "OUT_OF_SERVICE",
@@ -25,19 +30,8 @@ __all__ = [
 
 # Kubernetes' own word of somebody who made sure that a node is off.
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A mark that keeps machines away; effects are Kubernetes' own words."""
-
-    key: str
-    effect: str
-    value: str = ""
-
-    def __str__(self) -> str:
-        mark = f"{self.key}={self.value}" if self.value else self.key
-        return f"{mark}:{self.effect}"
+# The label that rules of "together" and "apart" name when they mean one host.
+HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +73,7 @@ class NumaCell:
 class HostFacts:
     """What a driver says of a host it reaches; what it cannot tell is empty.
 
+    ``networks`` are those that machines can be plugged into; None where any will do.
     ``guest_cpu_model`` and ``guest_cpu_features`` are the CPU that machines see there: one that
     runs can move to a host whose guests see at least the same.
     """
@@ -96,6 +91,13 @@ class HostFacts:
     storage: tuple[StorageFacts, ...] = ()
     devices: tuple[HostDevice, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+    networks: tuple[HostNetwork, ...] | None = None
+    kept_volumes: tuple[KeptVolume, ...] = ()
+
+    @property
+    def kept_mib(self) -> int:
+        """How much of its disk space volumes take whose machines are gone."""
+        return sum(kept.size_mib for kept in self.kept_volumes if kept.storage_class is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,9 @@ class DeclaredHost:
     conditions: tuple[Condition, ...] = ()
     allocatable: Resources | None = None
     node_marks: NodeMarks = NodeMarks()
+    devices: tuple[HostDevice, ...] = ()
+    cpu: Cpu | None = None
+    offers: frozenset[Offer] = frozenset()
 
     @property
     def is_fenced(self) -> bool:
@@ -159,11 +164,14 @@ class DeclaredHost:
             name=self.name,
             allocatable=self.allocatable or Resources(),
             # What its owner said of it counts more than what its node is called.
-            labels={**self.node_marks.labels, **self.labels},
+            labels={HOSTNAME: self.name, **self.node_marks.labels, **self.labels},
             taints=(*self.taints, *self.node_marks.taints),
             unschedulable=self.unschedulable or self.deleting or self.drain is not None,
             ready=is_ready,
             why_not_ready="" if is_ready else (ready.message if ready else "not reached yet"),
+            devices=self.devices,
+            cpu=self.cpu,
+            offers=self.offers,
         )
 
 
@@ -177,6 +185,7 @@ class HostReport:
     machines: int | None
     seen_at: datetime | None = None
     node_marks: NodeMarks | None = None
+    capabilities: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +199,6 @@ class Host:
     unschedulable: bool = False
     ready: bool = True
     why_not_ready: str = ""
+    devices: tuple[HostDevice, ...] = ()
+    cpu: Cpu | None = None
+    offers: frozenset[Offer] = frozenset()

@@ -2,12 +2,20 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from novacron.core.affinity import Affinity, Neighbour, Toleration
 from novacron.core.conditions import Condition
+from novacron.core.devices import HostDevice
+from novacron.core.hooks import NO_HOOKS, Hooks, Ran
+from novacron.core.image import PullPolicy
 from novacron.core.move import Move, MovePolicy, MoveReport, MoveRequest
+from novacron.core.offer import Offer
+from novacron.core.snapshot import NO_WISHES, SnapshotWishes
+from novacron.core.volume import SeenVolume, Volume, of_the_host
+from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
     "Holding",
@@ -85,9 +93,10 @@ class MachineRef:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network interface as it was asked for; no address of a family means DHCP.
+    """A network interface as it was asked for; no IPv4 address means DHCP.
 
-    Addresses are written with their prefix length.
+    Without an IPv6 address it is what the network announces, or DHCP where that was asked for.
+    Addresses are written with their prefix length. ``type`` is what the network has to be.
     """
 
     network: str
@@ -98,11 +107,27 @@ class Nic:
     mac: str | None = None
     dns_servers: tuple[str, ...] = ()
     dns_search: tuple[str, ...] = ()
+    type: str | None = None
+    dhcp6: bool = False
+
+    @property
+    def static(self) -> tuple[str, ...]:
+        """The addresses that were written down for it, without their prefix lengths."""
+        return tuple(each.partition("/")[0] for each in (self.address, self.address6) if each)
+
+    @property
+    def plain(self) -> bool:
+        """Say whether a guest that was told nothing would set it up as it was asked for."""
+        told = (self.address, self.address6, self.gateway, self.gateway6)
+        return not any((*told, self.dns_servers, self.dns_search, self.dhcp6))
 
 
 @dataclass(frozen=True, slots=True)
 class MachinePlan:
-    """All that a driver needs to make a machine or change one."""
+    """All that a driver needs to make a machine or change one.
+
+    The disk of ``resources`` is the first one. ``volumes`` of None leaves those it has alone.
+    """
 
     ref: MachineRef
     resources: Resources
@@ -110,20 +135,29 @@ class MachinePlan:
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
+    volumes: tuple[Volume, ...] | None = ()
+    devices: tuple[HostDevice, ...] = ()
 
     @property
     def recipe(self) -> str:
         """A short word that changes with whatever of the plan can be changed beside the size."""
-        return hashlib.sha256(repr(self.nics).encode()).hexdigest()[:16]
+        handed = tuple(device.address for device in self.devices)
+        parts = (self.nics, handed) if handed else self.nics
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a guest really uses; None where the hypervisor cannot tell."""
+    """What a guest really uses; None where the hypervisor cannot tell.
+
+    ``disk_mib`` is of the first disk, ``volumes_mib`` of each volume by its name.
+    """
 
     cpu_cores: float | None = None
     memory_mib: int | None = None
     disk_mib: int | None = None
+    volumes_mib: tuple[tuple[str, int], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +165,16 @@ class Observed:
     """What the hypervisor says of one machine now.
 
     ``changing`` names the operation under way, if any: then the rest may be about to change,
-    in ``due`` from now if the hypervisor can tell. ``abandoned`` is a creation that was begun and
-    that nobody is at work on: it goes on when it is ordered again.
+    in ``due`` from now if the hypervisor can tell; ``progress`` says how far it is.
+    ``abandoned`` is a creation that was begun and that nobody is at work on: it goes on when it is
+    ordered again.
 
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
     where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
-    somebody else changed about it, and ``ended`` why it is off if it was on. ``immovable`` says
-    what about it keeps it from moving while it runs.
+    somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
+    those that bind it to its host. ``ran`` is what was done for the guest since it was started.
+    ``immovable`` says what about it keeps it from moving while it runs.
     """
 
     uid: str
@@ -157,6 +193,10 @@ class Observed:
     recipe: str | None = None
     drifted: str | None = None
     ended: str | None = None
+    progress: str | None = field(default=None, compare=False)
+    snapshots: int = 0
+    ran: tuple[Ran, ...] = ()
+    volumes: tuple[SeenVolume, ...] = ()
 
     @property
     def configured(self) -> Resources:
@@ -171,6 +211,7 @@ class Holding:
     uid: str
     host: str
     resources: Resources
+    devices: tuple[HostDevice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +226,11 @@ class Unanswered:
 class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
-    ``host`` and ``reserved`` are the placer's word: no machine is made before both are
-    recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room
-    for it after all; ``conditions`` and ``usage`` are what was last written.
+    ``wanted`` is what it takes of a host, volumes on the host's own storage included, also those
+    that were taken off it, which are ``detached_mib``. ``host``, ``reserved`` and ``devices`` are
+    the placer's word, and ``placed_because`` its reason: no machine is made before they are
+    recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room for
+    it after all; ``conditions`` and ``usage`` are what was last written.
 
     ``move`` is under way; ``move_over`` says that the record of one that has ended is still to be
     taken away. Hosts of ``leftovers`` did not answer when the machine left them for good.
@@ -205,14 +248,25 @@ class Machine:
     deleting: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
     host_selector: Mapping[str, str] = field(default_factory=dict)
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    wanted_devices: tuple[WantedDevice, ...] = ()
+    needs: frozenset[Offer] = frozenset()
     nics: tuple[Nic, ...] = ()
     user_data: str | None = None
     checksum: str | None = None
+    pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
+    hooks: Hooks = NO_HOOKS
+    volumes: tuple[Volume, ...] = ()
+    detached_mib: int = 0
     live_migration_allowed: bool = True
     restart_allowed: bool = True
+    restart_at_once: bool = False
     unanswered: tuple[Unanswered, ...] = ()
     host: str | None = None
     reserved: Resources | None = None
+    devices: tuple[HostDevice, ...] = ()
+    placed_because: str = ""
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
@@ -226,6 +280,7 @@ class Machine:
     leftovers: frozenset[str] = frozenset()
     only_host: str | None = None
     leaving: str | None = None
+    snapshots: SnapshotWishes = NO_WISHES
 
     @property
     def ref(self) -> MachineRef:
@@ -238,6 +293,11 @@ class Machine:
         """The reference by which the driver of another host knows it."""
         return MachineRef(self.uid, self.namespace, self.name, host)
 
+    @property
+    def neighbour(self) -> Neighbour:
+        """What it is to the machines beside it."""
+        return Neighbour(self.namespace, self.labels, self.affinity)
+
     def condition(self, name: str) -> Condition | None:
         """Return what was last written under a name."""
         return next((claim for claim in self.conditions if claim.type == name), None)
@@ -247,13 +307,31 @@ class Machine:
         """Say whether a changed size was neither granted nor refused yet."""
         return self.reserved != self.wanted and self.seen_generation != self.generation
 
-    def plan(self) -> MachinePlan:
-        """Return what a driver is asked for: never more than what is reserved."""
+    def plan(self, seen: Observed | None = None) -> MachinePlan:
+        """Return what a driver is asked for: never more than what is reserved.
+
+        Disks that are not granted stay as they were seen.
+        """
+        reserved = self.reserved or self.wanted
+        first_mib, volumes = self._disks(reserved, seen)
         return MachinePlan(
             ref=self.ref,
-            resources=self.reserved or self.wanted,
+            resources=replace(reserved, disk_mib=first_mib),
             image=self.image,
             nics=self.nics,
             user_data=self.user_data,
             checksum=self.checksum,
+            pull=self.pull,
+            volumes=volumes,
+            devices=self.devices,
         )
+
+    def _disks(
+        self, reserved: Resources, seen: Observed | None
+    ) -> tuple[int, tuple[Volume, ...] | None]:
+        first_mib = self.wanted.disk_mib - of_the_host(self.volumes) - self.detached_mib
+        if reserved.disk_mib >= self.wanted.disk_mib:
+            return first_mib, self.volumes
+        if seen is not None:
+            return seen.configured.disk_mib, None
+        return min(first_mib, reserved.disk_mib), None

@@ -9,7 +9,14 @@ from datetime import timedelta
 from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal
 from functools import lru_cache
 
-__all__ = ["format_mib", "mib", "parse_bandwidth", "parse_duration", "parse_quantity"]
+__all__ = [
+    "format_bytes",
+    "format_mib",
+    "mib",
+    "parse_bandwidth",
+    "parse_duration",
+    "parse_quantity",
+]
 
 MIB = 2**20
 
@@ -92,6 +99,15 @@ def parse_bandwidth(text: str) -> int:
     if amount <= 0:
         raise ValueError(f"{text} is no bandwidth; write 500Mbps, 1Gbps or 100Mi")
     return amount
+
+
+def format_bytes(amount: int) -> str:
+    """Return that many bytes in the largest unit that is not too large, to a tenth: 82.1Mi."""
+    value, units = float(amount), ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
+    while value >= 1024 and len(units) > 1:
+        value /= 1024
+        units.pop(0)
+    return f"{value:.1f}".removesuffix(".0") + units[0]
 
 
 def parse_duration(text: str) -> timedelta:

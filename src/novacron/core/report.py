@@ -6,9 +6,10 @@ from enum import StrEnum
 from novacron.core.conditions import Condition
 from novacron.core.machine import Machine, Observed, Power, Resources
 from novacron.core.move import MoveReport
+from novacron.core.snapshot import SnapshotReport
 from novacron.core.steps import Blocked, Done, Outcome
 
-__all__ = ["MIGRATING", "MachineReport", "Phase", "phase_of", "ready_of"]
+__all__ = ["MIGRATING", "MachineReport", "Phase", "phase_of", "placed_of", "ready_of"]
 
 # The reason of a step that waits for a move.
 MIGRATING = "Migrating"
@@ -40,6 +41,7 @@ class MachineReport:
     write_usage: bool = False
     move: MoveReport | None = None
     leftovers: frozenset[str] | None = None
+    snapshots: SnapshotReport | None = None
 
 
 def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcome]) -> Phase | None:
@@ -78,3 +80,10 @@ def ready_of(
     if seen is not None and seen.power is Power.OFF:
         return Condition("Ready", "False", "NotStarted", "VM is not started yet")
     return Condition("Ready", "True", "VMReady", "VM is running and ready")
+
+
+def placed_of(machine: Machine) -> Condition | None:
+    """Say why the machine is where it is, if that was recorded."""
+    if machine.host is None or not machine.placed_because:
+        return None
+    return Condition("Placed", "True", "HostChosen", machine.placed_because)

@@ -30,11 +30,15 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The condition is Unknown; look again after a while, or when something changes."""
+    """The condition is Unknown; look again after a while, or when something changes.
+
+    What is ``brief`` need not be written down: there will be more to say in a moment.
+    """
 
     reason: str
     after: timedelta | None = None
     message: str = ""
+    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)

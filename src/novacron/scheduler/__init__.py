@@ -4,19 +4,31 @@ Pure: values in, a decision out. It knows neither Kubernetes nor any hypervisor,
 and draws no lots, so the operator, the tests and the benchmarks run the same code.
 """
 
-from novacron.scheduler.engine import Decision, Nowhere, Placed, choose, fits, unwelcome
-from novacron.scheduler.explain import Refusal, one_line, refusals
-from novacron.scheduler.table import HostTable
+from novacron.scheduler.engine import (
+    Decision,
+    Nowhere,
+    Placed,
+    choose,
+    devices_on,
+    fits,
+    unwelcome,
+)
+from novacron.scheduler.explain import Rated, Refusal, one_line, rated, refusals
+from novacron.scheduler.table import Held, HostTable
 
 __all__ = [
     "Decision",
+    "Held",
     "HostTable",
     "Nowhere",
     "Placed",
+    "Rated",
     "Refusal",
     "choose",
+    "devices_on",
     "fits",
     "one_line",
+    "rated",
     "refusals",
     "unwelcome",
 ]

@@ -10,13 +10,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from novacron.core.devices import HostDevice
 from novacron.core.host import Host
 from novacron.core.machine import Machine, Resources
-from novacron.scheduler.filters import FILTERS, WISHES, Refused
-from novacron.scheduler.scores import SCORES
+from novacron.scheduler.filter import Asked, Refused
+from novacron.scheduler.filters import FILTERS, WISHES
+from novacron.scheduler.nearness import company_view
+from novacron.scheduler.scores import SCORES, Ratings
 from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask
 
-__all__ = ["Decision", "Nowhere", "Placed", "Survey", "choose", "fits", "unwelcome"]
+__all__ = [
+    "FITS",
+    "Decision",
+    "Nowhere",
+    "Placed",
+    "Survey",
+    "choose",
+    "devices_on",
+    "fits",
+    "unwelcome",
+]
 
 FITS, NO_HOST = len(FILTERS), len(FILTERS) + 1
 
@@ -29,7 +42,7 @@ class Survey:
     here changes with the table: a decision can be explained after others were made.
     """
 
-    machine: Machine
+    asked: Asked
     hosts: tuple[Host | None, ...]
     free: NDArray[np.int64]
     verdicts: NDArray[np.int8]
@@ -47,12 +60,28 @@ class Survey:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placed:
-    """The machine goes on this host; its ratings by score, and their weighted mean."""
+    """The machine goes on this host and gets these devices of it.
+
+    Every score that had something to say rated all rows; ``total`` is their weighted mean, and
+    means something only for rows that fit.
+    """
 
     host: str
-    score: float
-    scores: Mapping[str, float]
+    row: int
+    devices: tuple[HostDevice, ...]
+    total: Ratings
+    ratings: Mapping[str, Ratings]
     survey: Survey
+
+    @property
+    def score(self) -> float:
+        """The weighted mean of the chosen host's ratings."""
+        return float(self.total[self.row])
+
+    @property
+    def scores(self) -> Mapping[str, float]:
+        """The chosen host's ratings."""
+        return {name: float(rating[self.row]) for name, rating in self.ratings.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,40 +97,72 @@ Decision = Placed | Nowhere
 def choose(table: HostTable, machine: Machine) -> Decision:
     """Choose the host for a machine.
 
-    Nothing is taken: that is the caller's next call. A machine that is to be placed anew is
-    released before, else it stands in its own way.
+    Nothing is taken: that is the caller's next call. A machine that is placed already is not
+    in its own way but for the room it has: to be placed anew on its own host it is released
+    before.
     """
     survey = _survey(table, machine)
     fitting = survey.verdicts == FITS
     if not fitting.any():
         return Nowhere(survey)
-    return _best(table, machine, survey, fitting)
+    return _best(table, survey, fitting)
+
+
+def devices_on(table: HostTable, machine: Machine, host: str) -> tuple[HostDevice, ...] | None:
+    """Choose the devices a machine gets on a host; None when it has not enough of them free."""
+    row = table.row(host)
+    if not machine.wanted_devices or row is None:
+        return None if machine.wanted_devices else ()
+    return table.devices.choose(machine.wanted_devices, row, _own_devices(table, machine))
+
+
+def _own_devices(table: HostTable, machine: Machine) -> tuple[int, frozenset[str]] | None:
+    held = table.held(machine.uid)
+    row = table.any_row(held.host) if held else None
+    return None if held is None or row is None else (row, frozenset(held.devices))
+
+
+def _asked(table: HostTable, machine: Machine) -> Asked:
+    company = company_view(table, machine)
+    if not machine.wanted_devices:
+        return Asked(machine, company)
+    own = _own_devices(table, machine)
+    return Asked(machine, company, table.devices.view(machine.wanted_devices, table.size, own))
 
 
 def _survey(table: HostTable, machine: Machine) -> Survey:
+    asked = _asked(table, machine)
     verdicts = np.full(table.size, FITS, dtype=np.int8)
     # Backwards, so that the first filter to refuse a host has the last word.
     for number in range(len(FILTERS) - 1, -1, -1):
-        refused = FILTERS[number].refuses(table, machine)
+        refused = FILTERS[number].refuses(table, asked)
         if refused is not None:
             np.putmask(verdicts, refused, number)
     np.putmask(verdicts, table.vacant, NO_HOST)
-    return Survey(machine, table.hosts, table.free.copy(), verdicts)
+    return Survey(asked, table.hosts, table.free.copy(), verdicts)
 
 
-def _best(table: HostTable, machine: Machine, survey: Survey, fitting: Mask) -> Placed:
-    ratings = [(score, score.rate(table, machine)) for score in SCORES]
-    total = np.zeros(table.size)
-    for score, rating in ratings:
-        total += score.weight * rating
-    total /= sum(score.weight for score in SCORES)
+def _best(table: HostTable, survey: Survey, fitting: Mask) -> Placed:
+    wanted = survey.asked.machine.wanted
+    size = np.array([[wanted.vcpus], [wanted.memory_mib], [wanted.disk_mib]], dtype=np.int64)
+    left: Ratings = (table.free - size) / np.maximum(table.allocatable, 1)
+    ratings: dict[str, Ratings] = {}
+    total, weight = np.zeros(table.size), 0.0
+    for score in SCORES:
+        rating = score.rate(table, survey.asked, left)
+        if rating is not None:
+            ratings[score.name] = rating
+            total += score.weight * rating
+            weight += score.weight
+    total /= weight
     total[~fitting] = -1.0
     ties = np.flatnonzero(total == total.max())
     row = int(ties[table.ranks[ties].argmin()])
     host = survey.hosts[row]
     assert host is not None, "a vacant row never fits"
-    by_name = {score.name: float(rating[row]) for score, rating in ratings}
-    return Placed(host.name, float(total[row]), by_name, survey)
+    devices = devices_on(table, survey.asked.machine, host.name)
+    assert devices is not None, "the filter looked for the same devices"
+    return Placed(host.name, row, devices, total, ratings, survey)
 
 
 def unwelcome(table: HostTable, machine: Machine, host: str) -> str | None:
@@ -112,12 +173,13 @@ def unwelcome(table: HostTable, machine: Machine, host: str) -> str | None:
     row = table.row(host)
     if row is None:
         return None
+    asked = _asked(table, machine)
     for wish in (each for each in FILTERS if each.name in WISHES):
-        refused = wish.refuses(table, machine)
+        refused = wish.refuses(table, asked)
         if refused is not None and refused[row]:
             there = table.hosts[row]
             assert there is not None
-            return wish.phrase(machine, Refused([there], table.free[:, [row]]))
+            return wish.phrase(asked, Refused([there], np.array([row]), table.free[:, [row]]))
     return None
 
 

@@ -1,100 +1,50 @@
-"""Filters: which hosts cannot take a machine, and in which words.
-
-A filter looks at all hosts at once and returns the mask of those it refuses, or None when it
-has nothing to say about this machine. Its phrase tells why, of one refused host or of many;
-it is made only when somebody reads it.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+"""Filters: which hosts cannot take a machine, and in which words."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from novacron.core.host import Host
-from novacron.core.machine import Machine
-from novacron.scheduler.table import CPU, DISK, MEMORY, REPELLING, HostTable, Mask
+from novacron.scheduler.company_filters import NEAR_FILTERS
+from novacron.scheduler.device_filter import DEVICES
+from novacron.scheduler.filter import Asked, Filter, Refused, be, lack, some
+from novacron.scheduler.host_filters import HOST_FILTERS
+from novacron.scheduler.offer_filters import OFFER_FILTERS
+from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask
 
-__all__ = ["FILTERS", "WISHES", "Filter", "Refused", "lack"]
-
-NAMED_AT_MOST = 3
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Refused:
-    """One or more hosts that a filter refused, with what each had free at that moment."""
-
-    hosts: Sequence[Host]
-    free: NDArray[np.int64]
-
-    @property
-    def one(self) -> bool:
-        """Whether it is a single host, for the grammar's sake."""
-        return len(self.hosts) == 1
+__all__ = ["FILTERS", "WISHES"]
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """One reason for which a host is out of the question."""
-
-    name: str
-    refuses: Callable[[HostTable, Machine], Mask | None]
-    phrase: Callable[[Machine, Refused], str]
-
-
-def lack(refused: Refused, what: str, column: int, asked: str) -> str:
-    """Say that hosts have too little of something."""
-    most = max(int(refused.free[column].max()), 0)
-    free = f"{most} free" if refused.one else f"{most} free at most"
-    return f"{'lacks' if refused.one else 'lack'} {what} ({asked}, {free})"
-
-
-def _unready(table: HostTable, _: Machine) -> Mask:
+def _unready(table: HostTable, _: Asked) -> Mask:
     return table.unready
 
 
-def _say_unready(_: Machine, refused: Refused) -> str:
-    reasons = _some(host.why_not_ready for host in refused.hosts if host.why_not_ready)
+def _say_unready(_: Asked, refused: Refused) -> str:
+    reasons = some(host.why_not_ready for host in refused.hosts if host.why_not_ready)
     because = f" ({reasons})" if reasons else ""
-    return f"{_be(refused)} not ready{because}"
+    return f"{be(refused)} not ready{because}"
 
 
-def _cordoned(table: HostTable, _: Machine) -> Mask:
+def _cordoned(table: HostTable, _: Asked) -> Mask:
     return table.cordoned
 
 
-def _say_cordoned(_: Machine, refused: Refused) -> str:
-    return f"{_be(refused)} cordoned"
+def _say_cordoned(_: Asked, refused: Refused) -> str:
+    return f"{be(refused)} cordoned"
 
 
-def _refused_before(table: HostTable, machine: Machine) -> Mask | None:
-    rows = [row for row in map(table.row, machine.refused_hosts) if row is not None]
-    if not rows:
-        return None
-    mask = np.zeros(table.size, dtype=np.bool_)
-    mask[rows] = True
-    return mask
-
-
-def _say_refused_before(_: Machine, __: Refused) -> str:
-    return "refused it before"
-
-
-def _unasked(table: HostTable, machine: Machine) -> Mask | None:
-    if machine.only_host is None:
+def _unasked(table: HostTable, asked: Asked) -> Mask | None:
+    if asked.machine.only_host is None:
         return None
     mask = np.ones(table.size, dtype=np.bool_)
-    if (row := table.row(machine.only_host)) is not None:
+    if (row := table.row(asked.machine.only_host)) is not None:
         mask[row] = False
     return mask
 
 
-def _say_unasked(machine: Machine, refused: Refused) -> str:
-    return f"{_be(refused)} not {machine.only_host}, which was asked for"
+def _say_unasked(asked: Asked, refused: Refused) -> str:
+    return f"{be(refused)} not {asked.machine.only_host}, which was asked for"
 
 
-def _being_left(table: HostTable, machine: Machine) -> Mask | None:
-    row = table.row(machine.leaving) if machine.leaving else None
+def _being_left(table: HostTable, asked: Asked) -> Mask | None:
+    row = table.row(asked.machine.leaving) if asked.machine.leaving else None
     if row is None:
         return None
     mask = np.zeros(table.size, dtype=np.bool_)
@@ -102,57 +52,45 @@ def _being_left(table: HostTable, machine: Machine) -> Mask | None:
     return mask
 
 
-def _say_being_left(_: Machine, __: Refused) -> str:
+def _say_being_left(_: Asked, __: Refused) -> str:
     return "is where it is now"
 
 
-def _unselected(table: HostTable, machine: Machine) -> Mask | None:
-    return table.lacking(machine.host_selector) if machine.host_selector else None
+def _refused_before(table: HostTable, asked: Asked) -> Mask | None:
+    rows = [row for row in map(table.row, asked.machine.refused_hosts) if row is not None]
+    if not rows:
+        return None
+    mask = np.zeros(table.size, dtype=np.bool_)
+    mask[rows] = True
+    return mask
 
 
-def _say_unselected(machine: Machine, refused: Refused) -> str:
-    missing = {
-        f"{key}={value}"
-        for host in refused.hosts
-        for key, value in machine.host_selector.items()
-        if host.labels.get(key) != value
-    }
-    noun = "label" if len(missing) == 1 else "labels"
-    return f"{'lacks' if refused.one else 'lack'} {noun} {_some(missing)}"
+def _say_refused_before(_: Asked, __: Refused) -> str:
+    return "refused it before"
 
 
-def _tainted(table: HostTable, _: Machine) -> Mask:
-    return table.tainted
+def _too_few_cpus(table: HostTable, asked: Asked) -> Mask:
+    return _short(table, CPU, asked.machine.wanted.vcpus)
 
 
-def _say_tainted(_: Machine, refused: Refused) -> str:
-    taints = {str(t) for host in refused.hosts for t in host.taints if t.effect in REPELLING}
-    noun = "taint" if len(taints) == 1 else "taints"
-    return f"{'has' if refused.one else 'have'} {noun} {_some(taints)}"
+def _say_too_few_cpus(asked: Asked, refused: Refused) -> str:
+    return _lack(refused, "CPU", CPU, f"{asked.machine.wanted.vcpus} asked")
 
 
-def _too_few_cpus(table: HostTable, machine: Machine) -> Mask:
-    return _short(table, CPU, machine.wanted.vcpus)
+def _too_little_memory(table: HostTable, asked: Asked) -> Mask:
+    return _short(table, MEMORY, asked.machine.wanted.memory_mib)
 
 
-def _say_too_few_cpus(machine: Machine, refused: Refused) -> str:
-    return lack(refused, "CPU", CPU, f"{machine.wanted.vcpus} asked")
+def _say_too_little_memory(asked: Asked, refused: Refused) -> str:
+    return _lack(refused, "memory", MEMORY, f"{asked.machine.wanted.memory_mib} MiB asked")
 
 
-def _too_little_memory(table: HostTable, machine: Machine) -> Mask:
-    return _short(table, MEMORY, machine.wanted.memory_mib)
+def _too_little_disk(table: HostTable, asked: Asked) -> Mask:
+    return _short(table, DISK, asked.machine.wanted.disk_mib)
 
 
-def _say_too_little_memory(machine: Machine, refused: Refused) -> str:
-    return lack(refused, "memory", MEMORY, f"{machine.wanted.memory_mib} MiB asked")
-
-
-def _too_little_disk(table: HostTable, machine: Machine) -> Mask:
-    return _short(table, DISK, machine.wanted.disk_mib)
-
-
-def _say_too_little_disk(machine: Machine, refused: Refused) -> str:
-    return lack(refused, "disk", DISK, f"{machine.wanted.disk_mib} MiB asked")
+def _say_too_little_disk(asked: Asked, refused: Refused) -> str:
+    return _lack(refused, "disk", DISK, f"{asked.machine.wanted.disk_mib} MiB asked")
 
 
 def _short(table: HostTable, column: int, asked: int) -> Mask:
@@ -160,15 +98,10 @@ def _short(table: HostTable, column: int, asked: int) -> Mask:
     return mask
 
 
-def _be(refused: Refused) -> str:
-    return "is" if refused.one else "are"
-
-
-def _some(words: Iterable[str]) -> str:
-    """Name the first few in order: thousands of hosts must not make a message of thousands."""
-    every = sorted(set(words))
-    named, more = every[:NAMED_AT_MOST], len(every) - NAMED_AT_MOST
-    return ", ".join([*named, f"{more} more"] if more > 0 else named)
+def _lack(refused: Refused, what: str, column: int, asked: str) -> str:
+    most = max(int(refused.free[column].max()), 0)
+    free = f"{most} free" if refused.one else f"{most} free at most"
+    return f"{lack(refused)} {what} ({asked}, {free})"
 
 
 # In this order a refused host gets its reason: first what is wrong with the host itself, then
@@ -179,11 +112,13 @@ FILTERS: tuple[Filter, ...] = (
     Filter("Ready", _unready, _say_unready),
     Filter("Schedulable", _cordoned, _say_cordoned),
     Filter("NotRefused", _refused_before, _say_refused_before),
-    Filter("Selector", _unselected, _say_unselected),
-    Filter("Taints", _tainted, _say_tainted),
+    *HOST_FILTERS,
+    *OFFER_FILTERS,
+    DEVICES,
+    *NEAR_FILTERS,
     Filter("CPU", _too_few_cpus, _say_too_few_cpus),
     Filter("Memory", _too_little_memory, _say_too_little_memory),
     Filter("Disk", _too_little_disk, _say_too_little_disk),
 )
-# The names of those that say what the machine's owner asked for.
-WISHES = frozenset({"Selector"})
+# The names of those that say where the machine's owner wants it.
+WISHES = frozenset({"Selector", "NodeAffinity", "PodAffinity", "PodAntiAffinity"})

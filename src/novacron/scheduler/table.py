@@ -6,15 +6,21 @@ was last said to be, and also on a host nobody has declared yet: operators resta
 machines are often heard of before their hosts are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from novacron.core.affinity import Neighbour, Requirement, Toleration
 from novacron.core.host import Host
 from novacron.core.machine import Resources
+from novacron.core.offer import Offer
+from novacron.scheduler.company import Company
+from novacron.scheduler.cpus import CpuIndex
+from novacron.scheduler.devices import DeviceBooks
 from novacron.scheduler.labels import LabelIndex
+from novacron.scheduler.taints import REPELLING, TaintIndex
 
 __all__ = ["CPU", "DISK", "MEMORY", "Held", "HostTable", "Mask"]
 
@@ -23,16 +29,17 @@ Mask = NDArray[np.bool_]
 # The rows of the two-dimensional columns.
 CPU, MEMORY, DISK = 0, 1, 2
 
-# Taints with these effects keep new machines away; PreferNoSchedule only asks.
-REPELLING = frozenset({"NoSchedule", "NoExecute"})
 FIRST_SIZE = 64
+NO_HOST = Host("", Resources())
 
 
 class Held(NamedTuple):
-    """What one machine takes, and of which host."""
+    """What one machine takes, and of which host; devices by their addresses there."""
 
     host: str
     resources: Resources
+    neighbour: Neighbour | None = None
+    devices: tuple[str, ...] = ()
 
 
 class HostTable:
@@ -48,6 +55,11 @@ class HostTable:
         self._hosts: list[Host | None] = [None] * FIRST_SIZE
         self._held: dict[str, Held] = {}
         self._labels = LabelIndex()
+        self._offers = LabelIndex()
+        self._taints = TaintIndex()
+        self.cpus = CpuIndex()
+        self.company = Company()
+        self.devices = DeviceBooks()
         self._snapshot: tuple[Host | None, ...] | None = None
         self._ranks: NDArray[np.int64] | None = None
         self.free = np.zeros((3, FIRST_SIZE), dtype=np.int64)
@@ -84,6 +96,10 @@ class HostTable:
         row = self._rows.get(host)
         return None if row is None or self._hosts[row] is None else row
 
+    def any_row(self, host: str) -> int | None:
+        """Return the row of a host that is declared or has machines."""
+        return self._rows.get(host)
+
     def held(self, uid: str) -> Held | None:
         """Return what the machine takes."""
         return self._held.get(uid)
@@ -92,13 +108,34 @@ class HostTable:
         """Return which rows lack any of these labels."""
         return self._labels.lacking(selector, self.size)
 
+    def meeting(self, requirement: Requirement) -> Mask:
+        """Return which rows' labels meet a demand."""
+        return self._labels.meeting(requirement, self.size)
+
+    def topology(self, key: str) -> NDArray[np.int64]:
+        """Return a number for each row, equal where hosts are together."""
+        return self._labels.topology(key, self.size)
+
+    def repelling(self, tolerations: Sequence[Toleration]) -> Mask:
+        """Return which rows have taints that keep a machine away."""
+        return self._taints.repelling(tolerations, self.size)
+
+    def asking(self, tolerations: Sequence[Toleration]) -> NDArray[np.int64] | None:
+        """Return how many taints only ask a machine to stay away; None where none does."""
+        return self._taints.asking(tolerations, self.size)
+
+    def offering(self, offer: Offer) -> Mask:
+        """Return which rows have something, or cannot tell what they have of that sort."""
+        named, any_ = (Requirement(str(each), "Exists") for each in (offer, offer.any))
+        return self._offers.meeting(named, self.size) | self._offers.meeting(any_, self.size)
+
     def upsert(self, host: Host) -> None:
         """Declare a host, or declare it anew; what machines take of it stays taken."""
         row = self._row_for(host.name)
         old = self._hosts[row]
         if old == host:
             return
-        self._labels.change(row, old.labels if old else {}, host.labels)
+        self._mark(row, old or NO_HOST, host)
         self._set_room(row, host.allocatable)
         self.vacant[row] = False
         self.unready[row] = not host.ready
@@ -112,16 +149,23 @@ class HostTable:
         row = self.row(name)
         if row is None:
             return
-        old = self._hosts[row]
-        self._labels.change(row, old.labels if old else {}, {})
+        self._mark(row, self._hosts[row] or NO_HOST, NO_HOST)
         self.vacant[row] = True
         self._hosts[row] = None
         self._snapshot = None
         self._free_row(name, row)
 
-    def take(self, uid: str, host: str, resources: Resources) -> None:
+    def take(
+        self,
+        uid: str,
+        host: str,
+        resources: Resources,
+        *,
+        neighbour: Neighbour | None = None,
+        devices: tuple[str, ...] = (),
+    ) -> None:
         """Count the machine on the host with this amount, and nowhere else any more."""
-        now = Held(host, resources)
+        now = Held(host, resources, neighbour, devices)
         before = self._held.get(uid)
         if before == now:
             return
@@ -142,7 +186,21 @@ class HostTable:
         self.free[MEMORY, row] -= times * held.resources.memory_mib
         self.free[DISK, row] -= times * held.resources.disk_mib
         self.machines[row] += times
+        if held.neighbour is not None:
+            (self.company.add if times > 0 else self.company.remove)(held.neighbour, row)
+        if held.devices:
+            (self.devices.take if times > 0 else self.devices.give_back)(row, held.devices)
         self._free_row(held.host, row)
+
+    def _mark(self, row: int, old: Host, new: Host) -> None:
+        self._labels.change(row, old.labels, new.labels)
+        self._taints.change(row, old.taints, new.taints)
+        self.cpus.change(row, old.cpu, new.cpu)
+        if old.offers != new.offers:
+            was, now = (dict.fromkeys(map(str, each.offers), "") for each in (old, new))
+            self._offers.change(row, was, now)
+        if old.devices != new.devices:
+            self.devices.declare(row, new.devices)
 
     def _set_room(self, row: int, allocatable: Resources) -> None:
         room = (allocatable.vcpus, allocatable.memory_mib, allocatable.disk_mib)

@@ -11,10 +11,10 @@ from pathlib import Path
 import libvirt
 
 from conformance.under_test import Bench, DriverUnderTest
-from guest_images import built_in
-from libvirt_daemon import shared_daemon
+from guest_images import located
+from libvirt_daemon import add_pool, shared_daemon
 from novacron.core.machine import Resources
-from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
+from novacron.drivers.libvirt import ClassPool, LibvirtDriver, LibvirtHost
 from novacron.drivers.libvirt.domain import domain_uuid, volume_prefix
 
 HOST = "kvm-a"
@@ -55,11 +55,13 @@ async def bench(directory: Path) -> AsyncIterator[Bench]:
     opened: list[LibvirtDriver] = []
 
     def connect(uri: str) -> LibvirtDriver:
-        host = LibvirtHost(HOST, uri, network="novacron")
-        opened.append(LibvirtDriver(host, built_in))
+        classes = {"fast": ClassPool("fast"), "common": ClassPool("common", shared=True)}
+        host = LibvirtHost(HOST, uri, network="novacron", storage_classes=classes)
+        opened.append(LibvirtDriver(host, located))
         return opened[-1]
 
     connection = libvirt.open(shared_daemon().uri)
+    pools = [add_pool(connection, name, directory / name) for name in ("fast", "common")]
     yield Bench(
         host=HOST,
         connect=partial(connect, shared_daemon().uri),
@@ -76,20 +78,23 @@ async def bench(directory: Path) -> AsyncIterator[Bench]:
     for driver in opened:
         await driver.close()
     _clear(connection)
+    for pool in pools:
+        pool.destroy()
+        pool.undefine()
+    connection.close()
 
 
 def _clear(connection: libvirt.virConnect) -> None:
     for domain in connection.listAllDomains():
         if domain.isActive():
             domain.destroy()
-        domain.undefine()
+        domain.undefineFlags(libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA)
     for pool in connection.listAllStoragePools():
         with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
             pool.refresh()
         for volume in pool.listAllVolumes():
             if not volume.name().startswith("image-"):
                 volume.delete()
-    connection.close()
 
 
 UNDER_TEST = (DriverUnderTest("libvirt", bench, examples=2, slow=True),)

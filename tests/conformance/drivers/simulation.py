@@ -9,9 +9,11 @@ from pathlib import Path
 
 from conformance.under_test import Bench, DriverUnderTest
 from novacron.core.machine import Resources
+from novacron.core.volume import StorageClass
 from novacron.drivers.simulation import Delays, SimulatedHost, SimulationDriver, World
 
 ROOM = Resources(8, 8192, 65536)
+CLASSES = (StorageClass("fast"), StorageClass("common", shared=True))
 SLOW = Delays(*(timedelta(seconds=seconds) for seconds in (5, 3, 4, 2, 6)))
 
 
@@ -51,7 +53,7 @@ async def bench(directory: Path, *, delays: Delays) -> AsyncIterator[Bench]:
     (directory / "broken.db").write_bytes(b"this is no database" * 100)
 
     def connect(path: Path) -> SimulationDriver:
-        host = SimulatedHost("sim-a", ROOM, delays=delays)
+        host = SimulatedHost("sim-a", ROOM, delays=delays, storage_classes=CLASSES)
         opened.append(SimulationDriver(path, host, clock=clock))
         return opened[-1]
 

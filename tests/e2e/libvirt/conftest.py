@@ -1,11 +1,8 @@
 """A real libvirt host behind a real operator, and a server of images."""
 
 import base64
-import http.server
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from api import Api
 from e2e.conftest import Stage
 from fleet import shared_fleet
 from guest_images import directory_with_tiny
+from image_server import ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon, shared_daemon
 from machines import virtual_machine
 from novacron.cli.kinds import OPERATOR_NAMESPACE
@@ -31,52 +29,6 @@ MIB = 1024 * 1024
 # A boot sector that halts: a guest which does nothing and hears nothing.
 HALT = bytes([0xFA, 0xF4, 0xEB, 0xFD]).ljust(510, b"\0") + b"\x55\xaa"
 DEAF = HALT.ljust(MIB, b"\0")
-
-
-@dataclass
-class ImageServer:
-    """Serves bytes by path; a path may stop half-way or not exist."""
-
-    files: dict[str, bytes] = field(default_factory=dict)
-    torn: set[str] = field(default_factory=set)
-    url: str = ""
-    asked: list[str] = field(default_factory=list)
-
-    def add(self, name: str, content: bytes, *, torn: bool = False) -> str:
-        """Serve something and return its address."""
-        self.files[f"/{name}"] = content
-        if torn:
-            self.torn.add(f"/{name}")
-        return f"{self.url}/{name}"
-
-
-@contextmanager
-def image_server() -> Iterator[ImageServer]:
-    """Serve images on loopback."""
-    images = ImageServer()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            images.asked.append(self.path)
-            content = images.files.get(self.path)
-            if content is None:
-                self.send_error(404)
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            torn = self.path in images.torn
-            self.wfile.write(content[: len(content) // 2] if torn else content)
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    images.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield images
-    server.shutdown()
-    server.server_close()
 
 
 @dataclass
@@ -110,12 +62,9 @@ class LibvirtStage:
     def create(self, name: str, image: str = "builtin://tiny", **more: Any) -> Object:
         """Create a machine on the host."""
         more = {"cpu": 1, "memory": "512Mi", "disk": "256Mi"} | more
-        checksum = more.pop("checksum", None)
+        beside = {name: more.pop(name) for name in ("checksum", "pullPolicy") if name in more}
         body = virtual_machine(name, self.scene.namespace, on=self.host, **more)
-        source = body["spec"]["template"]["spec"]["image"]
-        source["source"] = image
-        if checksum:
-            source["checksum"] = checksum
+        body["spec"]["template"]["spec"]["image"] = {"source": image, **beside}
         return self.scene.api.create(body)
 
     def deaf(self, name: str, **more: Any) -> Object:
@@ -176,8 +125,16 @@ def libvirt_operator(
     api.create_namespace(namespace)
     directory: Path = tmp_path_factory.mktemp("operator")
     tiny = directory_with_tiny(directory / "images")
-    patience = ("--shutdown-grace=4s", "--host-failure-grace=3s")
-    flags = ("--no-leader-elect", f"--images-directory={tiny}", *patience)
+    flags = (
+        "--no-leader-elect",
+        f"--images-directory={tiny}",
+        "--shutdown-grace=4s",
+        "--host-failure-grace=3s",
+        f"--image-catalogue=images-{namespace}",
+        f"--image-s3-secret=s3-{namespace}",
+        f"--image-file-namespaces={namespace}",
+        f"--image-claim-namespaces={namespace}",
+    )
     operator = RunningOperator(cluster, directory, [namespace], flags=flags).start()
     yield operator
     assert operator.stop() == 0, operator.log

@@ -28,7 +28,7 @@ def said(real: LibvirtStage, uid: str) -> str:
 def test_a_guest_boots_obeys_and_goes(real: LibvirtStage) -> None:
     """One boot for all that needs a guest which listens."""
     script = "#!/bin/sh\necho first words of $(hostname)\n"
-    obj = real.create("hello", networks=[{"name": "lan"}], userData=script)
+    obj = real.create("hello", networks=[{"name": "default"}], userData=script)
     uid = obj["metadata"]["uid"]
     obj = real.scene.until("hello", lambda obj: "ipAddresses" in obj.get("status", {}))
     assert obj["status"]["phase"] == "Running"

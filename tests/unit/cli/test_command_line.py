@@ -17,10 +17,14 @@ from novacron.workplace.home import Home
 NOVACRON = (sys.executable, "-m", "novacron.app.entry")
 HEAVY = ("aiohttp", "cryptography", "numpy", "orjson", "pydantic", "rich", "uvloop", "yaml")
 COMMANDS = {
-    "": "up down status purge doctor kubeconfig kubectl vm console vnc host crd operator "
-    "completion version",
-    "vm": "list get create start stop restart delete describe migrate",
+    "": "up down status purge doctor kubeconfig kubectl vm console vnc host image volume explain "
+    "crd operator completion version",
+    "vm": "list get create start stop restart delete describe snapshot migrate",
+    "vm snapshot": "create list restore delete",
     "host": "add list get cordon uncordon drain fence remove",
+    "image": "list",
+    "volume": "list delete",
+    "explain": "vm",
     "crd": "print install",
     "operator": "run",
 }

@@ -12,6 +12,7 @@ from machines import host, virtual_machine
 from novacron.core.conditions import Condition
 from novacron.core.errors import Rejected
 from novacron.core.machine import Observed, Power, Resources, Usage
+from novacron.core.placement import Placement
 from novacron.core.report import MachineReport, Phase
 from novacron.families.novacron.host_translate import HostKind
 from novacron.families.novacron.translate import PLACEMENT, VirtualMachineKind
@@ -45,7 +46,7 @@ def report(**fields: Any) -> MachineReport:
 
 def test_a_record_tells_where_the_machine_will_be_until_the_status_does() -> None:
     """It is written together with the finalizer, before anything is made."""
-    placed = KIND.placed(stored(), "a", SIZE)
+    placed = KIND.placed(stored(), Placement("a", SIZE))
     assert placed["metadata"]["finalizers"] == [KIND.finalizer]
     machine = KIND.machine(placed)
     assert (machine.host, machine.reserved) == ("a", SIZE)
@@ -55,7 +56,7 @@ def test_a_record_tells_where_the_machine_will_be_until_the_status_does() -> Non
 
 def test_a_record_of_another_object_is_not_ours() -> None:
     """Copied manifests carry annotations along."""
-    copied = KIND.placed(stored("uid-1"), "a", SIZE)
+    copied = KIND.placed(stored("uid-1"), Placement("a", SIZE))
     copied["metadata"]["uid"] = "uid-2"
     assert KIND.holding(copied) is None
 
@@ -70,7 +71,7 @@ def test_a_record_that_somebody_wrote_into_is_none(text: str) -> None:
 
 def test_a_record_of_a_host_that_refused_is_void() -> None:
     """Until the placer writes another."""
-    obj = KIND.placed(stored(), "a", SIZE) | {"status": {"refusedHosts": ["a"]}}
+    obj = KIND.placed(stored(), Placement("a", SIZE)) | {"status": {"refusedHosts": ["a"]}}
     assert KIND.machine(obj).host is None
 
 
@@ -78,7 +79,7 @@ def test_taking_the_placement_back_leaves_what_others_wrote() -> None:
     """Their finalizers and annotations are theirs."""
     obj = stored()
     obj["metadata"] |= {"finalizers": ["other/one"], "annotations": {"mine": "yes"}}
-    back = KIND.unplaced(KIND.placed(obj, "a", SIZE))
+    back = KIND.unplaced(KIND.placed(obj, Placement("a", SIZE)))
     assert back["metadata"]["finalizers"] == ["other/one"]
     assert back["metadata"]["annotations"] == {"mine": "yes"}
 

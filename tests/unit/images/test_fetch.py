@@ -1,79 +1,105 @@
-"""Reading images: what they amount to, and where they may come from."""
+"""Reading images: what they amount to, and what becomes of broken connections."""
 
 import hashlib
-import http.server
-import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from image_server import ImageServer, image_server
 from novacron.core.errors import Busy, Rejected
-from novacron.images import open_image
+from novacron.images import Limits, Reach, WebBytes, open_image
+from novacron.images.inspect import HEADER
+from novacron.images.steady import Clock
 
-DISK = (b"\0" * 510 + b"\x55\xaa").ljust(200_000, b"d")
+DISK = (b"\0" * 510 + b"\x55\xaa").ljust(500_000, b"d")
 DIGEST = hashlib.sha256(DISK).hexdigest()
+LOOPBACK = Reach(allow=("127.0.0.0/8",))
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves one disk in several ways."""
+class Hurried(Clock):
+    """A clock on which every pause takes no time and every look half a second."""
 
-    def do_GET(self) -> None:
-        if self.path.startswith("/moved"):
-            self.send_response(302)
-            self.send_header("Location", "/disk")
-            self.end_headers()
-            return
-        if self.path.startswith("/broken"):
-            self.send_error(503)
-            return
-        self.send_response(200)
-        if "sized" not in self.path:
-            self.send_header("Content-Length", str(len(DISK)))
-        self.send_header("ETag", '"one"')
-        self.end_headers()
-        self.wfile.write(DISK)
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.sleep = lambda _: None
+        self.now = self._look
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+    def _look(self) -> float:
+        self.time += 0.5
+        return self.time
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=serving.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{serving.server_port}"
-    serving.shutdown()
-    serving.server_close()
+@pytest.fixture
+def server() -> Iterator[ImageServer]:
+    with image_server() as serving:
+        serving.ranges = True
+        yield serving
 
 
-def nothing(_: str) -> Path | None:
-    return None
-
-
-def read(source: str, checksum: str | None = None) -> bytes:
-    with open_image(source, checksum, nothing) as fetch:
+def read(url: str, checksum: str | None = None, limits: Limits | None = None) -> bytes:
+    place = WebBytes(url, LOOPBACK)
+    with open_image(place, checksum, limits or Limits(), clock=Hurried()) as fetch:
         return b"".join(fetch.chunks())
 
 
-@pytest.mark.parametrize("path", ["/disk", "/moved", "/unsized"])
-def test_all_bytes_come_through(server: str, path: str) -> None:
-    """With a length, after a redirect, and without a length."""
-    assert read(server + path) == DISK
+def test_all_bytes_come_through(server: ImageServer) -> None:
+    """Also after a redirect."""
+    url = server.add("disk", DISK)
+    server.moved["/moved"] = "/disk"
+    assert read(url) == read(f"{server.url}/moved") == DISK
 
 
-def test_the_checksum_is_of_all_bytes(server: str) -> None:
+def test_the_checksum_is_of_all_bytes(server: ImageServer) -> None:
     """Right passes, wrong is refused at the end and tells what it was."""
-    assert read(f"{server}/disk", f"sha256:{DIGEST}") == DISK
+    url = server.add("disk", DISK)
+    assert read(url, f"sha256:{DIGEST}") == DISK
     with pytest.raises(Rejected, match=DIGEST) as refusal:
-        read(f"{server}/disk", "sha256:" + "0" * 64)
+        read(url, "sha256:" + "0" * 64)
     assert refusal.value.reason == "ChecksumMismatch"
 
 
-def test_a_server_in_trouble_is_asked_again_later(server: str) -> None:
-    """Only the image's owner can mend a missing one; a server mends itself."""
-    with pytest.raises(Busy, match="503"):
-        read(f"{server}/broken")
+def test_a_broken_connection_is_gone_on_from_where_it_broke(server: ImageServer) -> None:
+    """Half of a large image is minutes."""
+    assert read(server.add("disk", DISK, once=True)) == DISK
+    assert server.started_at == [0, len(DISK) // 2]
+
+
+def test_a_server_that_only_knows_whole_files_is_read_again_up_to_there(
+    server: ImageServer,
+) -> None:
+    """A checksum proves that it is the same."""
+    server.ranges = False
+    assert read(server.add("disk", DISK, once=True), f"sha256:{DIGEST}") == DISK
+    assert server.started_at == [0, 0]
+
+
+@pytest.mark.parametrize("checksum", [None, f"sha256:{DIGEST}"])
+def test_what_changed_meanwhile_is_never_mixed(server: ImageServer, checksum: str | None) -> None:
+    """Half of the old image and half of the new one would be neither."""
+    url = server.add("disk", DISK, once=True)
+    with open_image(WebBytes(url, LOOPBACK), checksum, Limits(), clock=Hurried()) as fetch:
+        chunks = fetch.chunks()
+        next(chunks)
+        server.add("disk", DISK.replace(b"d", b"n"))
+        with pytest.raises(Busy, match=r"changed while|is still the same") as trouble:
+            list(chunks)
+    assert trouble.value.reason == "ImageIncomplete"
+
+
+def test_a_server_that_cannot_tell_versions_apart_is_not_trusted_with_a_rest(
+    server: ImageServer,
+) -> None:
+    """Without a mark and without a checksum nobody knows what the rest is of."""
+    server.ranges = False
+    with pytest.raises(Busy, match="stopped half-way"):
+        read(server.add("disk", DISK, once=True))
+
+
+def test_one_that_always_stops_is_given_up(server: ImageServer) -> None:
+    """It is tried again later, as a whole."""
+    with pytest.raises(Busy, match="stopped after 250000 of 500000 bytes") as trouble:
+        read(server.add("disk", DISK, torn=True))
+    assert trouble.value.reason == "ImageIncomplete"
 
 
 def test_nobody_listening_is_asked_again_later() -> None:
@@ -83,17 +109,34 @@ def test_nobody_listening_is_asked_again_later() -> None:
     assert trouble.value.reason == "ImageUnreachable"
 
 
-def test_passwords_and_tokens_of_an_address_are_never_told(server: str) -> None:
+def test_more_bytes_than_are_taken(server: ImageServer) -> None:
+    """Told by the length, or found out on the way."""
+    limits = Limits(image_bytes=len(DISK) - 1)
+    with pytest.raises(Rejected) as refusal:
+        read(server.add("disk", DISK), limits=limits)
+    assert refusal.value.reason == "ImageTooLarge"
+
+
+def test_a_disk_that_nobody_has(server: ImageServer) -> None:
+    """A few bytes can claim to be any size."""
+    head = HEADER.pack(b"QFI\xfb", 3, 0, 0, 16, 2**60).ljust(4096, b"\0")
+    with pytest.raises(Rejected, match="disk of 1073741824 GiB") as refusal:
+        read(server.add("disk", head))
+    assert refusal.value.reason == "ImageTooLarge"
+
+
+def test_passwords_and_tokens_of_an_address_are_never_told(server: ImageServer) -> None:
     """Messages end up in conditions and events."""
-    address = server.replace("http://", "http://user:secret@") + "/broken?token=hidden"
-    with pytest.raises((Busy, Rejected)) as trouble:
+    address = server.url.replace("http://", "http://user:secret@") + "/none?token=hidden"
+    with pytest.raises(Rejected, match="404") as trouble:
         read(address)
     assert "secret" not in str(trouble.value)
     assert "hidden" not in str(trouble.value)
 
 
-def test_a_source_nobody_can_read_yet_says_so() -> None:
-    """Accepted by the schema, not by us."""
-    with pytest.raises(Rejected, match="s3://") as refusal:
-        read("s3://bucket/disk")
-    assert refusal.value.reason == "NotYetSupported"
+def test_a_redirect_never_leaves_https_nor_the_web(server: ImageServer) -> None:
+    """Nobody asked for a file of ours."""
+    server.moved["/away"] = "file:///etc/passwd"
+    with pytest.raises(Rejected) as refusal:
+        read(f"{server.url}/away")
+    assert refusal.value.reason == "InsecureRedirect"

@@ -1,7 +1,7 @@
 """The table counts every machine once, whatever it is told in whatever order."""
 
 from novacron.core.machine import Resources
-from novacron.scheduler import HostTable, Placed, choose
+from novacron.scheduler import Held, HostTable, Placed, choose
 from unit.scheduler.hosts import ROOM, SMALL, free, host, machine, table
 
 
@@ -38,7 +38,7 @@ def test_a_machine_that_moved_is_only_where_it_is_now() -> None:
     hosts.take("uid-1", "a", SMALL)
     hosts.take("uid-1", "b", SMALL)
     assert (free(hosts, "a"), free(hosts, "b")) == (ROOM, ROOM - SMALL)
-    assert hosts.held("uid-1") == ("b", SMALL)
+    assert hosts.held("uid-1") == Held("b", SMALL)
 
 
 def test_releasing_an_unknown_machine_changes_nothing() -> None:

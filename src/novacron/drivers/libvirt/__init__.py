@@ -10,9 +10,10 @@ import os
 _ours = os.environ.setdefault("LIBVIRT_LOG_OUTPUTS", "4:file:/dev/null") == "4:file:/dev/null"
 
 from novacron.drivers.libvirt.driver import LibvirtDriver  # noqa: E402
-from novacron.drivers.libvirt.host import LibvirtHost  # noqa: E402
+from novacron.drivers.libvirt.host import Bridged, ClassPool, LibvirtHost  # noqa: E402
+from novacron.drivers.libvirt.stock import Workshop  # noqa: E402
 
 if _ours:
     del os.environ["LIBVIRT_LOG_OUTPUTS"]
 
-__all__ = ["LibvirtDriver", "LibvirtHost"]
+__all__ = ["Bridged", "ClassPool", "LibvirtDriver", "LibvirtHost", "Workshop"]

@@ -1,4 +1,7 @@
-"""The addresses of a guest: what its network leased to it, or else what its agent says. Blocks."""
+"""The addresses of a guest: what its network leased to it, what it was told, what its agent says.
+
+Blocks.
+"""
 
 from collections.abc import Iterable
 from ipaddress import ip_address
@@ -15,27 +18,34 @@ LEASE = libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE
 AGENT = libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT
 
 
-def addresses_of(
-    _: libvirt.virConnect, handle: libvirt.virDomain, running: Defined
-) -> tuple[str, ...]:
-    """Return the addresses of a running guest, in the order of its interfaces."""
-    if not running.macs:
-        return ()
-    return _asked(handle, LEASE, running) or (
-        _asked(handle, AGENT, running) if running.agent else ()
-    )
+def addresses_of(handle: libvirt.virDomain, running: Defined) -> dict[str, tuple[str, ...]]:
+    """Return the addresses of each interface of a running guest, in their order.
+
+    Its agent, which takes a while, is asked only about interfaces that nobody else knows of.
+    """
+    known = {each.mac: running.mark.static_for(each.mac) for each in running.plugged}
+    if any(each.port.kind == "network" for each in running.plugged):
+        leases = _asked(handle, LEASE)
+        known = {mac: leases.get(mac) or static for mac, static in known.items()}
+    if running.agent and not all(known.values()):
+        said = _asked(handle, AGENT)
+        known = {mac: found or said.get(mac, ()) for mac, found in known.items()}
+    return known
 
 
-def _asked(handle: libvirt.virDomain, source: int, running: Defined) -> tuple[str, ...]:
+def _asked(handle: libvirt.virDomain, source: int) -> dict[str, tuple[str, ...]]:
     try:
         if source == AGENT:
             # An agent that was frozen or killed must not hold up a look for longer.
             handle.agentSetResponseTimeout(AGENT_SECONDS)
         interfaces: dict[str, Any] = handle.interfaceAddresses(source)
     except libvirt.libvirtError:
-        return ()  # no network of libvirt's, no agent yet: there is nothing to know then
-    by_mac = {entry["hwaddr"]: entry["addrs"] or () for entry in interfaces.values()}
-    return tuple(address for mac in running.macs for address in _useful(by_mac.get(mac, ())))
+        return {}  # no network of libvirt's, no agent yet: there is nothing to know then
+    found: dict[str, tuple[str, ...]] = {}
+    for entry in interfaces.values():
+        mac = entry["hwaddr"] or ""
+        found[mac] = (*found.get(mac, ()), *_useful(entry["addrs"] or ()))
+    return found
 
 
 def _useful(entries: Iterable[dict[str, Any]]) -> list[str]:

@@ -11,11 +11,11 @@ from xml.etree import ElementTree as ET
 
 import libvirt
 
-from novacron.core.errors import Busy
+from novacron.core.errors import Busy, Rejected
 from novacron.drivers.libvirt.domain import console_log, console_past
-from novacron.drivers.libvirt.errors import NOT_THERE, code_of, sentence
+from novacron.drivers.libvirt.errors import sentence
 from novacron.drivers.libvirt.look import Domain
-from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.pool import Pool, class_pool
 
 __all__ = ["Belonging", "Belongings", "pool_of", "storage_marks"]
 
@@ -84,13 +84,9 @@ def storage_marks(pool: Pool) -> frozenset[str]:
 def pool_of(pool: Pool, name: str) -> Pool | None:
     """Return another pool of the same host, or None where it has none of this name."""
     try:
-        found = pool.connection.storagePoolLookupByName(name)
-    except libvirt.libvirtError as error:
-        if code_of(error) in NOT_THERE:
-            return None
-        raise
-    path = ET.fromstring(found.XMLDesc()).findtext("target/path") or ""  # noqa: S314
-    return Pool(pool.connection, found, path)
+        return pool if name == pool.name else class_pool(pool.connection, name)
+    except Rejected:
+        return None
 
 
 def _marks(pool: Pool) -> frozenset[str]:

@@ -4,34 +4,42 @@ The definition comes first and goes last, so that whatever a machine has is foun
 disk is made last of all, so that a machine which has it is complete.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from xml.etree import ElementTree as ET
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import libvirt
 
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.drivers.libvirt.domain import (
-    Defined,
     Place,
     console_log,
     definition,
     plain_name,
     root_volume,
     seed_volume,
+    shape_of,
     spare_name,
     volume_prefix,
 )
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
+from novacron.drivers.libvirt.fitted import Fitted, fitted
+from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
-from novacron.drivers.libvirt.look import Domain, find
-from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX
+from novacron.drivers.libvirt.interfaces import Plugged, mac_of
+from novacron.drivers.libvirt.look import Domain, find, needed_volumes
+from novacron.drivers.libvirt.mark import Mark, set_mark
+from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
+from novacron.drivers.libvirt.plugging import plug_in, pull_out
 from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.ports import Port, port_of
 from novacron.drivers.libvirt.seed import seed_of
+from novacron.drivers.libvirt.snapshot_record import seeds
 from novacron.drivers.libvirt.stock import InStock
+from novacron.drivers.libvirt.storage import Storage
+from novacron.drivers.libvirt.volume_plugging import Plugging
 
 __all__ = ["Builder"]
 
@@ -48,14 +56,31 @@ class Builder:
     pool: Pool
 
     @property
-    def _connection(self) -> libvirt.virConnect:
+    def connection(self) -> libvirt.virConnect:
+        """The connection all this goes by."""
         return self.pool.connection
+
+    @property
+    def storage(self) -> Storage:
+        """Where the host keeps volumes."""
+        return Storage(self.host, self.pool)
+
+    @property
+    def _plugging(self) -> Plugging:
+        return Plugging(self.storage)
+
+    def is_complete(self, domain: Domain) -> bool:
+        """Say whether a machine has all its disks, as one that runs must have."""
+        # Asked for by name: the list of all grows with the host's machines.
+        return domain.power is Power.ON or all(
+            self.pool.find(name) for name in needed_volumes(domain.configured)
+        )
 
     def require_room(self, plan: MachinePlan) -> None:
         """Refuse what this host could never run, however empty it were."""
         if not self.machinery.can_run:
             raise OutOfCapacity(f"host {self.host.name} has no QEMU for x86_64 guests")
-        size, (disk_mib, _) = plan.resources, self.pool.room()
+        size, disk_mib = plan.resources, self.pool.capacity_mib
         for what, wanted, there in (
             ("CPUs", size.vcpus, MOST_LIVE_VCPUS * self.machinery.cpus),
             ("MiB memory", size.memory_mib, self.machinery.memory_mib),
@@ -64,31 +89,33 @@ class Builder:
             if wanted > there:
                 raise OutOfCapacity(f"host {self.host.name} has {there} {what}, not {wanted}")
 
-    def define(self, plan: MachinePlan) -> Defined:
-        """Write the machine down, if it is not yet; return what is written."""
-        domain = find(self._connection, plan.ref.uid)
-        if domain is None or not domain.configured.mark.shape:
-            if self.host.network and plan.nics:
-                ensure_network(self._connection, self.host.network)
-            name = domain.configured.name if domain else self._free_name(plan)
-            try:
-                return self._write(plan, name, seed_volume(plan.ref.uid, seed_of(plan)))
-            except libvirt.libvirtError:
-                # Another process of ours may have written it down at the same moment.
-                domain = find(self._connection, plan.ref.uid)
-                if domain is None:
-                    raise
-        return domain.configured
+    def define(self, plan: MachinePlan, domain: Domain | None) -> None:
+        """Write the machine down, if it is not yet."""
+        if domain is not None and domain.configured.mark.shape:
+            return
+        self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
+        seed = seed_volume(plan.ref.uid, seed_of(plan))
+        volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
+        if domain is not None:
+            self._write(plan, domain.configured.name, seed, volumes)
+            return
+        try:
+            self._write(plan, plain_name(plan.ref), seed, volumes)
+        except libvirt.libvirtError:
+            # Another process of ours may have written it down at the same moment.
+            if find(self.connection, plan.ref.uid) is None:
+                self._write(plan, self._free_name(plan), seed, volumes)
 
     def has_root(self, uid: str) -> bool:
         """Say whether a machine has its first disk, on which its guest's data may be."""
         return self.pool.find(root_volume(uid)) is not None
 
-    def furnish(self, plan: MachinePlan) -> None:
-        """Give a machine that was written down all but its first disk."""
+    def furnish(self, plan: MachinePlan) -> bool:
+        """Give a machine that was written down all but its first disk; say if it has that."""
         seed = seed_of(plan)
-        self.pool.fill(seed_volume(plan.ref.uid, seed), len(seed), [seed])
+        self._sow(seed_volume(plan.ref.uid, seed), seed)
         self.pool.fill(console_log(plan.ref.uid), 0, [])
+        return self.has_root(plan.ref.uid)
 
     def complete(self, plan: MachinePlan, image: InStock) -> None:
         """Give a machine its first disk; one that is there has the guest's data and stays."""
@@ -99,16 +126,19 @@ class Builder:
                 f"image {plan.image} needs a disk of {needs}Mi, not {size.disk_mib}Mi",
                 reason="DiskTooSmall",
             )
-        base = self.pool.find(image.volume)
-        if base is None:
+        domain = find(self.connection, uid)
+        if domain is not None:
+            self._plugging.make(domain.handle, domain.configured.mark)
+        self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
+        if self.pool.find(image.volume) is None:
+            # Somebody made room at this very moment; nothing was written to the disk yet.
+            self.pool.remove(root_volume(uid))
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
-        self.pool.overlay(root_volume(uid), size.disk_mib, base, image.format)
 
     def start(self, domain: Domain) -> None:
         """Start a guest; its network may have been taken down since it was made."""
         if domain.power is Power.OFF:
-            if self.host.network:
-                ensure_network(self._connection, self.host.network)
+            self._ensure_network(each.port for each in domain.configured.plugged)
             domain.handle.create()
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
@@ -120,15 +150,25 @@ class Builder:
                 reason="DiskCannotShrink",
             )
         self.require_room(plan)
+        wired = self._wired(plan)
+        self._ensure_network(each.port for each in wired)
+        volumes = self._plugging.fit(plan, domain)
         self._grow_disk(uid, size.disk_mib, domain)
+        self._plugging.grow(volumes, domain)
+        # Before it is written down: what cannot be plugged in must not be in the way of a restart.
+        plug_in(domain, wired)
         seed = seed_of(plan)
         name = seed_volume(uid, seed)
         in_use = {name, *(each.seed for each in (domain.running,) if each)}
         if name != domain.configured.seed:
-            self.pool.fill(name, len(seed), [seed])
-        self._write(plan, domain.configured.name, name)
+            self._sow(name, seed)
+        mark = self._write(plan, domain.configured.name, name, volumes)
+        mark = self._plugging.make(domain.handle, mark)
+        in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
+        pull_out(domain, wired)
         if domain.running is not None:
+            self._plugging.plug(mark, domain)
             self._change_running(plan, domain)
 
     def remove(self, uid: str, domain: Domain | None, *, disks: bool = True) -> None:
@@ -146,11 +186,22 @@ class Builder:
             )
             _unless_gone(lambda: domain.handle.undefineFlags(flags))
 
+    def _wired(self, plan: MachinePlan) -> tuple[Plugged, ...]:
+        """Return the interfaces of a machine, and where they are plugged in here."""
+        return tuple(
+            Plugged(mac_of(plan.ref.uid, nic), port_of(self.host, nic)) for nic in plan.nics
+        )
+
+    def _ensure_network(self, ports: Iterable[Port]) -> None:
+        """Have the host's own network, where one of the ports is in it."""
+        if self.host.network and Port("network", self.host.network) in ports:
+            ensure_network(self.connection, self.host.network)
+
     def _free_name(self, plan: MachinePlan) -> str:
         """Return the plain name unless another domain has it; nobody else's is ever touched."""
         name = plain_name(plan.ref)
         try:
-            self._connection.lookupByName(name)
+            self.connection.lookupByName(name)
         except libvirt.libvirtError as error:
             if code_of(error) in NOT_THERE:
                 return name
@@ -159,30 +210,33 @@ class Builder:
 
     def draft(self, plan: MachinePlan) -> str:
         """Return how a machine that comes from elsewhere would be written down here."""
-        if self.host.network and plan.nics:
-            ensure_network(self._connection, self.host.network)
+        volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
         seed = seed_volume(plan.ref.uid, seed_of(plan))
-        return definition(plan, self._free_name(plan), seed, self._place)
+        return definition(plan, self._free_name(plan), seed, self._place(plan), volumes)
 
-    @property
-    def _place(self) -> Place:
+    def _place(self, plan: MachinePlan) -> Place:
         return Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
-            network=self.host.network,
+            ports=tuple(each.port for each in self._wired(plan)),
             accelerator=self.machinery.accelerator,
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
+            memory_mib=self.machinery.memory_mib,
         )
 
-    def _write(self, plan: MachinePlan, name: str, seed: str) -> Defined:
-        handle = self._connection.defineXML(definition(plan, name, seed, self._place))
+    def _write(self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]) -> Mark:
+        place = self._place(plan)
+        handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
-        defined = Defined.read(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
-        assert defined is not None
-        mark = defined.mark.element()
-        mark.set("shape", defined.shape)
-        _set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-        return defined
+        shape = shape_of(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+        mark = replace(Mark.of(plan, volumes), shape=shape)
+        set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+        return mark
+
+    def _sow(self, name: str, seed: bytes) -> None:
+        """Make the disk with the first instructions; its name is that of its content."""
+        # Most of it is empty, and what is not written reads as zeros.
+        self.pool.fill(name, len(seed), [seed.rstrip(b"\0")])
 
     def _grow_disk(self, uid: str, size_mib: int, domain: Domain) -> None:
         if domain.power is Power.OFF:
@@ -190,6 +244,8 @@ class Builder:
         elif size_mib > domain.configured.mark.disk_mib:
             flag = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
             domain.handle.blockResize("vda", size_mib * MIB, flag)
+            if domain.running and domain.running.agent:
+                grow_file_systems(domain.handle)
 
     def _change_running(self, plan: MachinePlan, domain: Domain) -> None:
         assert domain.running is not None
@@ -200,15 +256,9 @@ class Builder:
             )
             if wanted <= most:
                 domain.handle.setVcpusFlags(wanted, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-        mark = domain.running.mark.element()
-        mark.set("disk", str(plan.resources.disk_mib))
-        _set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-
-
-def _set_mark(handle: libvirt.virDomain, mark: ET.Element, flags: int) -> None:
-    mark.tag = mark.tag.rpartition("}")[2]  # libvirt puts it into the namespace itself
-    text = ET.tostring(mark, encoding="unicode")
-    handle.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, text, PREFIX, NAMESPACE, flags)
+        plug_memory(domain.handle, domain.running.memory_mib, plan.resources.memory_mib)
+        mark = replace(domain.running.mark, disk_mib=plan.resources.disk_mib)
+        set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
 
 
 def _unless_gone(action: Callable[[], object], *also: int) -> None:

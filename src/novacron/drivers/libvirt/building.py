@@ -11,7 +11,9 @@ from novacron.core.errors import Busy, DriverError, Rejected, Unreachable
 from novacron.core.machine import MachinePlan
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.look import find
+from novacron.drivers.libvirt.progress import Progress
 from novacron.drivers.libvirt.stock import InStock, Stock
+from novacron.images import Locate, Located, require_minimum
 
 __all__ = ["Building"]
 
@@ -32,7 +34,16 @@ class _Stopped(Exception):
 @dataclass(slots=True)
 class _Site:
     plan: MachinePlan
+    progress: Progress | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """An image on its way, for everybody who wants it."""
+
+    task: "asyncio.Future[InStock]"
+    progress: Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +69,33 @@ class _Failure:
 
 @dataclass(slots=True)
 class Building:
-    """Brings images and furnishes machines, each in a task.
+    """Brings images and furnishes machines, each in a task; ``carry`` is for what takes long.
 
     One that fails is taken away again, and why is told by the next order to make it. Machines of
     the same image wait for one that is brought once.
     """
 
     stock: Stock
+    locate: Locate
     work: Work
+    carry: Work
     done: Callable[[str], None]
     _sites: dict[str, _Site] = field(default_factory=dict)
+    _completed: set[str] = field(default_factory=set)
     _failures: dict[str, _Failure] = field(default_factory=dict)
-    _images: dict[tuple[str, str | None], "asyncio.Task[InStock]"] = field(default_factory=dict)
+    _images: dict[tuple[str, str], _Delivery] = field(default_factory=dict)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
 
     @property
     def uids(self) -> frozenset[str]:
         """The machines that are being made."""
         return frozenset(self._sites)
+
+    @property
+    def progress(self) -> dict[str, str]:
+        """How far the images are that machines wait for."""
+        sites = self._sites.items()
+        return {uid: site.progress.sentence for uid, site in sites if site.progress}
 
     def has(self, uid: str) -> bool:
         """Say whether a machine is being made."""
@@ -87,6 +107,12 @@ class Building:
         task = asyncio.create_task(self._build(site))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def just_completed(self, uid: str) -> bool:
+        """Say, once, whether a machine was made here and has all it needs."""
+        fresh = uid in self._completed
+        self._completed.discard(uid)
+        return fresh
 
     def stop(self, uid: str) -> bool:
         """Have a machine not made any further; say whether that is still under way."""
@@ -106,21 +132,24 @@ class Building:
             raise failed.error
 
     def forget(self, uid: str) -> None:
-        """Forget what went wrong."""
+        """Forget what came of it."""
         self._failures.pop(uid, None)
+        self._completed.discard(uid)
 
     def close(self) -> None:
         """Leave everything as it is: what was begun is found by its definition."""
-        for task in (*self._tasks, *self._images.values()):
+        for task in self._tasks:
             task.cancel()
+        for delivery in self._images.values():
+            delivery.task.cancel()
 
     async def _build(self, site: _Site) -> None:
         uid = site.plan.ref.uid
         try:
-            await self.work(lambda builder: builder.furnish(site.plan))
-            if not await self.work(lambda builder: builder.has_root(uid)):
+            if not await self.work(lambda builder: builder.furnish(site.plan)):
                 image = await self._image(site)
                 await self.work(lambda builder: builder.complete(site.plan, image))
+            self._completed.add(uid)
         except DriverError as error:
             self._failures[uid] = _Failure.of(site.plan, error)
             if error.reason not in PASSING:
@@ -132,33 +161,45 @@ class Building:
             self.done(uid)
 
     async def _image(self, site: _Site) -> InStock:
-        plan = site.plan
-        key = (plan.image, plan.checksum)
-        task = self._images.get(key)
-        if task is None:
-            task = self._images[key] = asyncio.create_task(self._bring(plan))
-            task.add_done_callback(lambda _: self._images.pop(key, None))
+        located = await self.locate(site.plan)
+        require_minimum(located, site.plan.resources)
+        delivery = self._delivery(located, site.plan)
+        task, site.progress = delivery.task, delivery.progress
         stop = asyncio.create_task(site.stop.wait())
+        either: set[asyncio.Future[Any]] = {task, stop}
         try:
-            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop.cancel()
         if site.stop.is_set():
             raise _Stopped
         return await asyncio.shield(task)
 
-    async def _bring(self, plan: MachinePlan) -> InStock:
-        def bring(builder: Builder) -> InStock:
-            return self.stock.ensure(builder.pool, plan.image, plan.checksum)
+    def _delivery(self, located: Located, plan: MachinePlan) -> _Delivery:
+        """Have an image brought once for everybody who wants the same."""
+        key = (located.checksum or located.identity, plan.pull)
+        delivery = self._images.get(key)
+        if delivery is None:
+            progress = Progress()
 
-        found: InStock = await self.work(bring)
-        return found
+            def bring(builder: Builder) -> InStock:
+                return self.stock.ensure(builder.pool, located, plan.pull, progress)
+
+            task = asyncio.ensure_future(self.carry(bring))
+            delivery = self._images[key] = _Delivery(task, progress)
+            task.add_done_callback(lambda task: self._delivered(key, task))
+        return delivery
+
+    def _delivered(self, key: tuple[str, str], task: "asyncio.Future[InStock]") -> None:
+        self._images.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # everybody who wanted it may have gone
 
     async def _clear(self, uid: str) -> None:
         def remove(builder: Builder) -> None:
             # A first disk means that somebody else completed it, or that it has a guest's data.
             if not builder.has_root(uid):
-                builder.remove(uid, find(builder.pool.connection, uid))
+                builder.remove(uid, find(builder.connection, uid))
 
         try:
             await self.work(remove)

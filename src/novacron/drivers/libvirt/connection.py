@@ -16,7 +16,7 @@ import libvirt
 from novacron.core.errors import Unreachable
 from novacron.drivers.libvirt.errors import core_errors, sentence
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
-from novacron.drivers.libvirt.link import Link, hang_up
+from novacron.drivers.libvirt.link import Link, News, hang_up
 from novacron.drivers.libvirt.reach import Reach
 from novacron.drivers.libvirt.threads import in_thread
 
@@ -32,7 +32,7 @@ HANG_UP_SECONDS = 60.0
 CALL_SECONDS = 60.0
 AT_ONCE = 4
 # Apart from the rest: slow images must not make a host look as if it did not answer.
-LONG_AT_ONCE = 2
+LONG_AT_ONCE = 4
 # Each is a call that waits for a machine to have moved.
 ASIDE_AT_ONCE = 16
 
@@ -40,9 +40,7 @@ ASIDE_AT_ONCE = 16
 class Connection:
     """Gives work a connection that stands; raises only errors of the core."""
 
-    def __init__(
-        self, host: LibvirtHost, credentials: Credentials, news: Callable[[str], None]
-    ) -> None:
+    def __init__(self, host: LibvirtHost, credentials: Credentials, news: News) -> None:
         self._host = host
         self._credentials = credentials
         self._news = news
@@ -79,7 +77,7 @@ class Connection:
                 link = await self._link()
                 try:
                     with core_errors(self._host.name):
-                        return await in_thread(lambda: work(link), f"libvirt-{self._host.name}")
+                        return await link.worker.run(lambda: work(link))
                 except BaseException:
                     _close(link)
                     raise
@@ -106,14 +104,14 @@ class Connection:
             # A thread that hangs keeps its place when nobody waits for it any more.
             try:
                 if listens:
-                    link.listen(lambda uuid: _tell(loop, lambda: self._news(uuid)))
+                    link.listen(lambda *news: _tell(loop, lambda: self._news(*news)))
                 return work(link.connection)
             finally:
                 if not _tell(loop, lambda: self._take_back(link, places)):
                     link.close()  # nobody is left to take it back
 
         with core_errors(self._host.name):
-            return await in_thread(occupying, f"libvirt-{self._host.name}")
+            return await link.worker.run(occupying)
 
     def _appoint(self, link: Link) -> bool:
         """Say whether a connection is to bring the news from now on."""

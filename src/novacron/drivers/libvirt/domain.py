@@ -7,12 +7,20 @@ that everything else hangs on.
 import hashlib
 import re
 import uuid
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
-from novacron.core.machine import MachinePlan, MachineRef, Nic, Resources
+from novacron.core.hooks import Ran
+from novacron.core.machine import MachinePlan, MachineRef, Resources
+from novacron.drivers.libvirt.fitted import Fitted, disk_of
+from novacron.drivers.libvirt.hostdev import handed_over, hostdev
+from novacron.drivers.libvirt.interfaces import Plugged, interface, mac_of, plugged_in
 from novacron.drivers.libvirt.mark import Mark
+from novacron.drivers.libvirt.memory import add_headroom
+from novacron.drivers.libvirt.ports import Port
+from novacron.drivers.libvirt.record import Record
 
 __all__ = [
     "Accelerator",
@@ -21,17 +29,17 @@ __all__ = [
     "console_past",
     "definition",
     "domain_uuid",
-    "mac_of",
     "plain_name",
     "root_volume",
     "seed_volume",
+    "shape_of",
     "spare_name",
 ]
 
 MIB_IN_KIB = 1024
 # libvirt gives every device a port of its own and leaves none for what is plugged in later.
 DEVICE_PORTS = 6
-SPARE_PORTS = 4
+SPARE_PORTS = 8
 UID_NAMESPACE = uuid.UUID("7d1f1c8e-2f5c-4b7a-9d0e-6b1a5a3c9f40")
 # What a change of size may change; all else of a definition is its shape.
 SIZES = re.compile(
@@ -91,32 +99,27 @@ def console_past(uid: str) -> str:
     return f"{volume_prefix(uid)}console-past.log"
 
 
-def mac_of(uid: str, index: int, nic: Nic) -> str:
-    """Return an interface's hardware address, the same for ever."""
-    if nic.mac:
-        return nic.mac.lower()
-    digest = hashlib.sha256(f"{uid}/{index}/{nic.network}".encode()).digest()
-    return "52:54:00:" + ":".join(f"{byte:02x}" for byte in digest[:3])
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What of a host a definition refers to."""
+    """What of a host a definition refers to; one port for each interface."""
 
     pool: str
     pool_path: str
-    network: str | None
+    ports: tuple[Port, ...]
     accelerator: Accelerator
     max_vcpus: int
+    memory_mib: int
 
 
-def definition(plan: MachinePlan, name: str, seed: str, place: Place) -> str:
+def definition(
+    plan: MachinePlan, name: str, seed: str, place: Place, volumes: tuple[Fitted, ...] = ()
+) -> str:
     """Return the XML that makes the machine."""
     size, uid = plan.resources, plan.ref.uid
     domain = ET.Element("domain", type=place.accelerator.domain_type)
     _text(domain, "name", name)
     _text(domain, "uuid", domain_uuid(uid))
-    ET.SubElement(domain, "metadata").append(Mark.of(plan).element())
+    ET.SubElement(domain, "metadata").append(Mark.of(plan, volumes).element())
     _text(domain, "memory", str(size.memory_mib), unit="MiB")
     most = max(size.vcpus, place.max_vcpus)
     _text(domain, "vcpu", str(most), placement="static", current=str(size.vcpus))
@@ -126,11 +129,13 @@ def definition(plan: MachinePlan, name: str, seed: str, place: Place) -> str:
     features = ET.SubElement(domain, "features")
     for feature in ("acpi", "apic"):
         ET.SubElement(features, feature)
-    domain.append(_cpu(place.accelerator))
+    cpu = _cpu(place.accelerator)
+    add_headroom(domain, cpu, size.memory_mib, place.memory_mib)
+    domain.append(cpu)
     ET.SubElement(domain, "clock", offset="utc")
     for event, action in (("poweroff", "destroy"), ("reboot", "restart"), ("crash", "destroy")):
         _text(domain, f"on_{event}", action)
-    domain.append(_devices(plan, seed, place))
+    domain.append(_devices(plan, seed, place, [each for each in volumes if not each.detached]))
     return ET.tostring(domain, encoding="unicode")
 
 
@@ -141,16 +146,19 @@ def _cpu(accelerator: Accelerator) -> ET.Element:
     return cpu
 
 
-def _devices(plan: MachinePlan, seed: str, place: Place) -> ET.Element:
+def _devices(plan: MachinePlan, seed: str, place: Place, volumes: list[Fitted]) -> ET.Element:
     uid = plan.ref.uid
     devices = ET.Element("devices")
     _disk(devices, "vda", "qcow2", place.pool, root_volume(uid))
     ET.SubElement(_disk(devices, "vdb", "raw", place.pool, seed), "readonly")
+    devices.extend(disk_of(volume) for volume in volumes)
     ET.SubElement(devices, "controller", type="pci", index="0", model="pcie-root")
-    for port in range(1, DEVICE_PORTS + len(plan.nics) + SPARE_PORTS + 1):
-        ET.SubElement(devices, "controller", type="pci", index=str(port), model="pcie-root-port")
-    for index, nic in enumerate(plan.nics):
-        devices.append(_interface(mac_of(uid, index, nic), place.network))
+    for number in range(1, _ports_of(plan) + len(volumes) + 1):
+        ET.SubElement(devices, "controller", type="pci", index=str(number), model="pcie-root-port")
+    for nic, port in zip(plan.nics, place.ports, strict=True):
+        devices.append(interface(mac_of(uid, nic), port))
+    for device in plan.devices:
+        devices.append(hostdev(device))
     serial = ET.SubElement(devices, "serial", type="pty")
     log = f"{place.pool_path}/{console_log(uid)}"
     ET.SubElement(serial, "log", file=log, append="on")
@@ -176,13 +184,8 @@ def _disk(devices: ET.Element, target: str, kind: str, pool: str, volume: str) -
     return disk
 
 
-def _interface(mac: str, network: str | None) -> ET.Element:
-    interface = ET.Element("interface", type="network" if network else "user")
-    ET.SubElement(interface, "mac", address=mac)
-    if network:
-        ET.SubElement(interface, "source", network=network)
-    ET.SubElement(interface, "model", type="virtio")
-    return interface
+def _ports_of(plan: MachinePlan) -> int:
+    return DEVICE_PORTS + len(plan.nics) + len(plan.devices) + SPARE_PORTS
 
 
 def _text(parent: ET.Element, tag: str, text: str, **attributes: str) -> None:
@@ -198,15 +201,27 @@ class Defined:
     vcpus: int
     memory_mib: int
     seed: str
-    shape: str
     agent: bool
-    macs: tuple[str, ...]
-    hostdev: bool
+    plugged: tuple[Plugged, ...]
+    handed: frozenset[str]
+    disks: frozenset[tuple[str, str]]
+    record: Record
+    text: str = field(repr=False, compare=False)
+
+    @property
+    def shape(self) -> str:
+        """Return the word for all of it that is neither size nor mark."""
+        return shape_of(self.text)
 
     @property
     def resources(self) -> Resources:
         """Return how much it has."""
         return Resources(self.vcpus, self.memory_mib, self.mark.disk_mib)
+
+    @property
+    def ran(self) -> tuple[Ran, ...]:
+        """Return what was done for the guest since it was started."""
+        return self.record.ended
 
     @classmethod
     @lru_cache(maxsize=1024)  # looked at again and again, and nearly always the same
@@ -226,13 +241,24 @@ class Defined:
             vcpus=int(vcpu.get("current") or vcpu.text or 0),
             memory_mib=int(domain.findtext("memory") or 0) // MIB_IN_KIB,
             seed=(seed.get("volume") or "") if seed is not None else "",
-            shape=shape_of(xml),
             agent=channel is not None and channel.get("state") == "connected",
-            macs=tuple(mac.get("address") or "" for mac in domain.findall("devices/interface/mac")),
-            hostdev=domain.find("devices/hostdev") is not None,
+            plugged=plugged_in(domain),
+            handed=handed_over(domain),
+            disks=frozenset(_disks(domain)),
+            record=Record.found(domain),
+            text=xml,
         )
 
 
+def _disks(domain: ET.Element) -> Iterator[tuple[str, str]]:
+    """Return target and serial number of each disk that has one."""
+    for disk in domain.findall("devices/disk"):
+        target, serial = disk.find("target"), disk.findtext("serial")
+        if target is not None and serial:
+            yield target.get("dev") or "", serial
+
+
+@lru_cache(maxsize=1024)
 def shape_of(xml: str) -> str:
     """Return a word that changes when anything but size and mark of a definition does.
 

@@ -12,6 +12,7 @@ from novacron.drivers.libvirt.domain import Accelerator
 from novacron.drivers.libvirt.hardware import Hardware
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.pool import open_pool, storage_of
+from novacron.drivers.libvirt.ports import reached_networks
 
 __all__ = ["Machinery", "facts_of", "machinery_of"]
 
@@ -78,6 +79,7 @@ def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machi
         numa=machinery.numa,
         devices=machinery.hardware.offered(connection),
         versions=versions,
+        networks=reached_networks(host),
     )
 
 

@@ -1,11 +1,11 @@
 """One libvirt host as its owner declared it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from shlex import join
 from urllib.parse import urlsplit
 
-__all__ = ["Credentials", "LibvirtHost"]
+__all__ = ["Bridged", "ClassPool", "Credentials", "LibvirtHost"]
 
 # What a Secret holds, by its keys; read whenever a connection is made.
 Credentials = Callable[[], Awaitable[Mapping[str, bytes]]]
@@ -14,12 +14,31 @@ DEFAULT_POOL_PATH = "/var/lib/libvirt/novacron"
 
 
 @dataclass(frozen=True, slots=True)
+class Bridged:
+    """What the name of a network means on a host: a bridge of the kernel's or of Open vSwitch."""
+
+    type: str
+    bridge: str = ""
+    vlan: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPool:
+    """The pool that a storage class is, and whether other hosts see the same one."""
+
+    pool: str
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LibvirtHost:
     """How a host is reached and what of it is ours to use.
 
     ``network`` is a libvirt network by name; None is user-mode networking, which needs no rights
-    and lets nobody in. The ``migration`` fields say how other hosts reach this one, and whether
-    it has certificates with which machines travel encrypted.
+    and lets nobody in. ``networks`` are those that machines know by a name of their own.
+    ``image_cache_bytes`` is how much room images may take that no disk is on top of; None is as
+    much as there is. The ``migration`` fields say how other hosts reach this one, and whether it
+    has certificates with which machines travel encrypted.
     """
 
     name: str
@@ -27,6 +46,9 @@ class LibvirtHost:
     pool: str = "novacron"
     pool_path: str | None = None
     network: str | None = None
+    image_cache_bytes: int | None = None
+    networks: Mapping[str, Bridged] = field(default_factory=dict)
+    storage_classes: Mapping[str, ClassPool] = field(default_factory=dict)
     migration_uri: str | None = None
     migration_address: str | None = None
     migration_tls: bool = False

@@ -19,17 +19,28 @@ from pathlib import Path
 
 import libvirt
 
-__all__ = ["Link", "hang_up", "own_sockets"]
+from novacron.core.machine import Power
+from novacron.drivers.libvirt.threads import Worker
+
+__all__ = ["Link", "News", "hang_up", "own_sockets"]
 
 log = logging.getLogger(__name__)
 
 # A silent daemon is given up after interval times count, and a little.
 KEEPALIVE_SECONDS = 3
 KEEPALIVE_COUNT = 4
-NEWS = (
-    libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-    libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE,
+KINDS_OF_NEWS = 3
+GATHER_SECONDS = 0.01
+# Events that say no more than that a guest is there, paused or not.
+MERELY_ON = frozenset(
+    {
+        (libvirt.VIR_DOMAIN_EVENT_STARTED, libvirt.VIR_DOMAIN_EVENT_STARTED_BOOTED),
+        (libvirt.VIR_DOMAIN_EVENT_RESUMED, libvirt.VIR_DOMAIN_EVENT_RESUMED_UNPAUSED),
+        (libvirt.VIR_DOMAIN_EVENT_SUSPENDED, libvirt.VIR_DOMAIN_EVENT_SUSPENDED_PAUSED),
+    }
 )
+# The UUID of a domain that changed, and its power if that is all that is new.
+News = Callable[[str, Power | None], object]
 
 _events_lock = threading.Lock()
 _events_running = False
@@ -37,16 +48,17 @@ _events_running = False
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An open connection, for one thread at a time."""
+    """An open connection, for one thread at a time, and a thread that is at its service."""
 
     connection: libvirt.virConnect
+    worker: Worker
     _callbacks: list[int] = field(default_factory=list)
 
     @classmethod
     def open(cls, uri: str) -> "Link":
         """Open a connection."""
         _run_events()
-        link = cls(libvirt.openAuth(uri, [[], _no_answer, None], 0))
+        link = cls(libvirt.openAuth(uri, [[], _no_answer, None], 0), Worker("libvirt-link"))
         try:
             link.connection.setKeepAlive(KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
         except libvirt.libvirtError:
@@ -54,20 +66,29 @@ class Link:
             raise
         return link
 
-    def listen(self, tell: Callable[[str], object]) -> None:
-        """Have ``tell`` get the UUID of every domain that changes, in a thread of libvirt's."""
+    def listen(self, tell: News) -> None:
+        """Have every domain that changes told, in a thread of libvirt's."""
 
-        def heard(_: object, domain: libvirt.virDomain, *__: object) -> None:
-            tell(domain.UUIDString())
+        def turned(
+            _: object, domain: libvirt.virDomain, event: int, detail: int, *__: object
+        ) -> None:
+            tell(domain.UUIDString(), Power.ON if (event, detail) in MERELY_ON else None)
 
-        for event in NEWS:
+        def changed(_: object, domain: libvirt.virDomain, *__: object) -> None:
+            tell(domain.UUIDString(), None)
+
+        for event, heard in (
+            (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, turned),
+            (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, changed),
+            (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, changed),
+        ):
             number = self.connection.domainEventRegisterAny(None, event, heard, None)
             self._callbacks.append(number)
 
     @property
     def listens(self) -> bool:
         """Say whether news come by it."""
-        return len(self._callbacks) == len(NEWS)
+        return len(self._callbacks) == KINDS_OF_NEWS
 
     @property
     def alive(self) -> bool:
@@ -83,6 +104,7 @@ class Link:
         for number in self._callbacks:
             with suppress(libvirt.libvirtError):  # what matters is done before it asks the daemon
                 self.connection.domainEventDeregisterAny(number)
+        self.worker.dismiss()
         with suppress(libvirt.libvirtError):
             self.connection.close()
 
@@ -136,6 +158,8 @@ def _deliver_events() -> None:
     while True:
         try:
             libvirt.virEventRunDefaultImpl()
+            # Every call on any connection ends libvirt's wait, though it brings no news.
+            time.sleep(GATHER_SECONDS)
         except libvirt.libvirtError as error:
             # Without this thread no silent daemon would ever be noticed again.
             log.warning("libvirt's events: %s", error)

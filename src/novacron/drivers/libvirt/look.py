@@ -1,21 +1,25 @@
 """What a look at libvirt finds of our machines, in the core's words. Blocks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import chain
 
 import libvirt
 
 from novacron.core.machine import Observed, Power, Usage
+from novacron.core.volume import Attachment, SeenVolume
+from novacron.drivers.libvirt import fitted
 from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
-from novacron.drivers.libvirt.pool import Pool
 
-__all__ = ["Domain", "find", "observed", "read"]
+__all__ = ["Domain", "Known", "by_volume", "find", "needed_volumes", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
 INCOMING = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION)
+PROGRESS_AGAIN = timedelta(seconds=2)
+MORE_ADDRESSES_AGAIN = timedelta(seconds=5)
 ENDED = {
     libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN: "the guest shut itself down",
     libvirt.VIR_DOMAIN_SHUTOFF_DESTROYED: "somebody pulled its plug",
@@ -74,34 +78,61 @@ class Known:
     building: frozenset[str] = frozenset()
     stopping: frozenset[str] = frozenset()
     usage: Mapping[str, Usage] = field(default_factory=dict)
+    progress: Mapping[str, str] = field(default_factory=dict)
+    restoring: frozenset[str] = frozenset()
 
 
-def observed(domain: Domain, pool: Pool, volumes: frozenset[str], known: Known) -> Observed:
-    """Return what there is to say of a domain."""
+def needed_volumes(defined: Defined) -> frozenset[str]:
+    """Return the names of the volumes without which a machine is not complete."""
+    return frozenset({root_volume(defined.mark.uid), defined.seed})
+
+
+def observed(
+    domain: Domain, known: Known, *, complete: bool, files: frozenset[str] = frozenset()
+) -> Observed:
+    """Return what there is to say of a domain, which may have its first disk and seed or not.
+
+    ``files`` are those of its volumes that are there, by pool and name.
+    """
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
     has = (running or configured).resources
-    complete = {root_volume(uid), configured.seed} <= volumes
-    addresses = addresses_of(pool.connection, domain.handle, running) if running else ()
-    awaited = running is not None and bool(running.macs) and not addresses
+    volumes = volumes_of(domain, files)
+    # Never made anew under a guest that runs, whatever became of its files.
+    complete = complete or running is not None
+    addresses = addresses_of(domain.handle, running) if running else {}
+    snapshots = int(domain.handle.snapshotNum())
     return Observed(
         uid=uid,
         vm_id=domain_uuid(uid),
         power=domain.power,
         resources=has,
         changing=_changing(domain, known, complete=complete),
-        addresses=addresses,
+        addresses=tuple(dict.fromkeys(chain.from_iterable(addresses.values()))),
         usage=known.usage.get(uid) if running else None,
         live_migratable=True,
-        immovable="it has devices of its host" if running and running.hostdev else None,
-        due=ADDRESS_AGAIN if awaited else None,
+        immovable="it has devices of its host" if running and running.handed else None,
+        due=_due(uid, known, addresses),
+        progress=known.progress.get(uid),
         abandoned=not complete and uid not in known.building,
         after_restart=None if configured.resources == has else configured.resources,
         recipe=mark.recipe,
-        awaits_restart=_awaits_restart(domain),
+        awaits_restart=_awaits_restart(domain, volumes),
+        volumes=volumes,
         drifted=None if mark.shape == configured.shape else "its definition was edited",
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
+        snapshots=snapshots,
+        ran=running.ran if running else (),
     )
+
+
+def _due(uid: str, known: Known, addresses: Mapping[str, tuple[str, ...]]) -> timedelta | None:
+    """Return when to look again, for addresses come to guests without anybody telling."""
+    if uid in known.progress:
+        return PROGRESS_AGAIN  # the end of it is told at once
+    if all(addresses.values()):
+        return None
+    return MORE_ADDRESSES_AGAIN if any(addresses.values()) else ADDRESS_AGAIN
 
 
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
@@ -109,17 +140,48 @@ def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
         return "create"
     if (domain.state, domain.reason) == INCOMING:
         return "arrive"
+    if domain.uid in known.restoring:
+        return "restore"
     leaving = domain.state == libvirt.VIR_DOMAIN_SHUTDOWN or domain.uid in known.stopping
     return "stop" if domain.running is not None and leaving else None
 
 
-def _awaits_restart(domain: Domain) -> tuple[str, ...]:
+def volumes_of(domain: Domain, files: frozenset[str]) -> tuple[SeenVolume, ...]:
+    """Return how the machine's volumes are, those included that were taken off it and kept."""
+    live = domain.running.disks if domain.running else None
+    return tuple(
+        fitted.seen(each, files, live)
+        for each in domain.configured.mark.volumes
+        if not each.detached or each.key in files
+    )
+
+
+def by_volume(usage: Usage, domain: Domain) -> Usage:
+    """Return what a guest uses with its volumes called by their names, not by their targets."""
+    names = {each.target: each.name for each in domain.configured.mark.volumes}
+    taken = tuple((names[at], mib) for at, mib in usage.volumes_mib if at in names)
+    return replace(usage, volumes_mib=taken)
+
+
+def _awaits_restart(domain: Domain, volumes: tuple[SeenVolume, ...]) -> tuple[str, ...]:
     running, configured = domain.running, domain.configured
     if running is None:
         return ()
     differences = {
         "cpu": running.vcpus != configured.vcpus,
         "memory": running.memory_mib != configured.memory_mib,
-        "networks": running.mark.recipe != configured.mark.recipe,
+        "networks": _wired_otherwise(running, configured),
+        "devices": running.handed != configured.handed,
+        "volumes": any(each.attachment is Attachment.AWAITS_RESTART for each in volumes),
     }
     return tuple(name for name, differs in differences.items() if differs)
+
+
+def _wired_otherwise(running: Defined, configured: Defined) -> bool:
+    """Say whether a guest has other interfaces than it should, or was told other things of them."""
+    if set(running.plugged) != set(configured.plugged):
+        return True
+    return any(
+        running.mark.word_for(each.mac) != configured.mark.word_for(each.mac)
+        for each in configured.plugged
+    )

@@ -4,15 +4,39 @@ A domain without it is not ours and is never touched. A definition changes its c
 running guest keeps the copy that it was started with.
 """
 
+import hashlib
+import json
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from novacron.core.machine import MachinePlan
+import libvirt
 
-__all__ = ["NAMESPACE", "PREFIX", "Mark"]
+from novacron.core.machine import MachinePlan, Nic
+from novacron.drivers.libvirt.fitted import Fitted, found
+from novacron.drivers.libvirt.interfaces import mac_of
+
+__all__ = ["NAMESPACE", "PREFIX", "Mark", "Told", "set_mark"]
 
 NAMESPACE = "https://novacron.io/libvirt/1"
 PREFIX = "novacron"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a guest was told about an interface: its addresses, and a word for all of it.
+
+    The word is empty where a guest that was told nothing would do the same.
+    """
+
+    mac: str
+    word: str = ""
+    addresses: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, uid: str, nic: Nic) -> "Told":
+        """Return what a guest is told about an interface."""
+        word = "" if nic.plain else hashlib.sha256(repr(nic).encode()).hexdigest()[:12]
+        return cls(mac_of(uid, nic), word, nic.static)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +49,32 @@ class Mark:
     disk_mib: int
     recipe: str
     image: str
+    told: tuple[Told, ...] = ()
     shape: str = ""
+    volumes: tuple[Fitted, ...] = ()
 
     @classmethod
-    def of(cls, plan: MachinePlan) -> "Mark":
+    def of(cls, plan: MachinePlan, volumes: tuple[Fitted, ...] = ()) -> "Mark":
         """Return the mark of a machine made by this plan."""
         ref = plan.ref
-        disk_mib = plan.resources.disk_mib
-        return cls(ref.uid, ref.namespace, ref.name, disk_mib, plan.recipe, plan.image)
+        return cls(
+            uid=ref.uid,
+            namespace=ref.namespace,
+            name=ref.name,
+            disk_mib=plan.resources.disk_mib,
+            recipe=plan.recipe,
+            image=plan.image,
+            told=tuple(Told.of(ref.uid, nic) for nic in plan.nics),
+            volumes=volumes,
+        )
+
+    def word_for(self, mac: str) -> str:
+        """Return the word for what the guest was told about an interface."""
+        return next((each.word for each in self.told if each.mac == mac), "")
+
+    def static_for(self, mac: str) -> tuple[str, ...]:
+        """Return the addresses that were written down for an interface."""
+        return next((each.addresses for each in self.told if each.mac == mac), ())
 
     def element(self) -> ET.Element:
         """Return it as XML."""
@@ -40,6 +82,9 @@ class Mark:
         for name in ("uid", "namespace", "name", "recipe", "image", "shape"):
             root.set(name, getattr(self, name))
         root.set("disk", str(self.disk_mib))
+        told = [[each.mac, each.word, *each.addresses] for each in self.told]
+        root.set("told", json.dumps(told))
+        root.extend(volume.element() for volume in self.volumes)
         return root
 
     @classmethod
@@ -54,8 +99,21 @@ class Mark:
             disk_mib=int(element.get("disk") or 0),
             recipe=element.get("recipe") or "",
             image=element.get("image") or "",
+            told=tuple(
+                Told(mac, word, tuple(addresses))
+                for mac, word, *addresses in json.loads(element.get("told") or "[]")
+            ),
             shape=element.get("shape") or "",
+            volumes=found(element),
         )
+
+
+def set_mark(handle: libvirt.virDomain, mark: Mark, flags: int) -> None:
+    """Write a mark into a definition, or into a running guest's copy."""
+    element = mark.element()
+    element.tag = element.tag.rpartition("}")[2]  # libvirt puts it into the namespace itself
+    text = ET.tostring(element, encoding="unicode")
+    handle.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, text, PREFIX, NAMESPACE, flags)
 
 
 ET.register_namespace(PREFIX, NAMESPACE)

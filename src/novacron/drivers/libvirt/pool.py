@@ -5,7 +5,9 @@ Nothing here assumes a path of this machine: the daemon may be far away.
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cached_property
 from xml.etree import ElementTree as ET
 
 import libvirt
@@ -15,10 +17,11 @@ from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
 
-__all__ = ["Pool", "open_pool", "reopened", "storage_of"]
+__all__ = ["Pool", "class_pool", "open_pool", "read_volume", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
+POOL_AGAIN = timedelta(seconds=30)
 
 
 def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
@@ -41,12 +44,30 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
             f"pool {host.pool} of host {host.name} is no directory; name one that is",
             reason="PoolUnusable",
         )
-    return Pool(connection, pool, path)
+    return Pool(connection, host.pool, path, int(pool.info()[1]) // MIB)
 
 
-def reopened(connection: libvirt.virConnect, host: LibvirtHost, path: str) -> "Pool":
-    """Return the host's pool, which was found to be of use a moment ago."""
-    return Pool(connection, connection.storagePoolLookupByName(host.pool), path)
+def class_pool(connection: libvirt.virConnect, name: str) -> "Pool":
+    """Return the pool of a storage class, started if need be; it is its owner's to make."""
+    try:
+        pool = connection.storagePoolLookupByName(name)
+    except libvirt.libvirtError as error:
+        if code_of(error) not in NOT_THERE:
+            raise
+        raise Rejected(
+            f"there is no storage pool {name}, which spec.libvirt.storageClasses of the Host "
+            "names: make it with virsh pool-define",
+            reason="PoolMissing",
+            again=POOL_AGAIN,
+        ) from error
+    if not pool.isActive():
+        try:
+            pool.create()
+        except libvirt.libvirtError as error:
+            message = f"storage pool {name} cannot be started: {error}"
+            raise Rejected(message, reason="PoolUnusable", again=POOL_AGAIN) from error
+    path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
+    return Pool(connection, name, path or "", int(pool.info()[1]) // MIB)
 
 
 def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:
@@ -83,13 +104,23 @@ def storage_of(connection: libvirt.virConnect) -> tuple[StorageFacts, ...]:
     return tuple(sorted(found(), key=lambda place: place.name))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pool:
     """Volumes in one directory of a host."""
 
     connection: libvirt.virConnect
-    pool: libvirt.virStoragePool
+    name: str
     path: str
+    capacity_mib: int
+
+    @cached_property
+    def pool(self) -> libvirt.virStoragePool:
+        """What libvirt knows it by on this connection; many a look at a machine needs none."""
+        return self.connection.storagePoolLookupByName(self.name)
+
+    def over(self, connection: libvirt.virConnect) -> "Pool":
+        """Return the same pool for use by another connection."""
+        return replace(self, connection=connection)
 
     def names(self) -> frozenset[str]:
         """Return the names of all volumes that libvirt knows of."""
@@ -113,11 +144,15 @@ class Pool:
         _, capacity, _, available = self.pool.info()
         return capacity // MIB, available // MIB
 
-    def overlay(self, name: str, size_mib: int, base: libvirt.virStorageVol, kind: str) -> None:
+    def make(self, name: str, size_mib: int, kind: str) -> None:
+        """Make an empty volume; one of this name that exists is left as it is."""
+        self._create(_volume(name, size_mib * MIB, kind))
+
+    def overlay(self, name: str, size_mib: int, base: str, kind: str) -> None:
         """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
         volume = _volume(name, size_mib * MIB, "qcow2")
         backing = ET.SubElement(volume, "backingStore")
-        ET.SubElement(backing, "path").text = base.path()
+        ET.SubElement(backing, "path").text = f"{self.path}/{base}"
         ET.SubElement(backing, "format", type=kind)
         self._create(volume)
 
@@ -130,11 +165,21 @@ class Pool:
 
         Two that fill one volume with the same bytes at once do each other no harm.
         """
-        self._create(_volume(name, length, "raw"))
+        volume = self._create(_volume(name, length, "raw"))
         if not length and not chunks:
             return
+        try:
+            self._write(volume or self.pool.storageVolLookupByName(name), chunks)
+        except BaseException:
+            self.remove(name)
+            raise
+
+    def touch(self, name: str) -> None:
+        """Write over the first byte of a volume, so that its time is now."""
+        self._write(self.pool.storageVolLookupByName(name), [b"\n"])
+
+    def _write(self, volume: libvirt.virStorageVol, chunks: Iterable[bytes]) -> None:
         stream = self.connection.newStream()
-        volume = self.pool.storageVolLookupByName(name)
         try:
             volume.upload(stream, 0, 0)
             for chunk in chunks:
@@ -142,7 +187,6 @@ class Pool:
             stream.finish()
         except BaseException:
             _abort(stream)
-            self.remove(name)
             raise
 
     def length(self, name: str) -> int:
@@ -155,17 +199,7 @@ class Pool:
         volume = self.find(name)
         if volume is None:
             return b""
-        stream = self.connection.newStream()
-        volume.download(stream, start, 0)
-        parts: list[bytes] = []
-        try:
-            while part := stream.recv(CHUNK):
-                parts.append(part)
-            stream.finish()
-        except BaseException:
-            _abort(stream)
-            raise
-        return b"".join(parts)
+        return read_volume(volume, start)
 
     def grow(self, name: str, size_mib: int) -> None:
         """Make a volume larger; one that is large enough stays."""
@@ -192,12 +226,29 @@ class Pool:
             if name.startswith(prefix):
                 self.remove(name)
 
-    def _create(self, volume: ET.Element) -> None:
+    def _create(self, volume: ET.Element) -> libvirt.virStorageVol | None:
+        """Make a volume and return it, or None when there is one of this name."""
         try:
-            self.pool.createXML(ET.tostring(volume, encoding="unicode"))
+            return self.pool.createXML(ET.tostring(volume, encoding="unicode"))
         except libvirt.libvirtError as error:
             if code_of(error) != libvirt.VIR_ERR_STORAGE_VOL_EXIST:
                 raise
+            return None
+
+
+def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) -> bytes:
+    """Return bytes of a volume from there on; all of them when no length is given."""
+    stream = volume.connect().newStream()
+    parts: list[bytes] = []
+    try:
+        volume.download(stream, start, length)
+        while part := stream.recv(CHUNK):
+            parts.append(part)
+        stream.finish()
+    except BaseException:
+        _abort(stream)
+        raise
+    return b"".join(parts)
 
 
 def _volume(name: str, capacity: int, kind: str) -> ET.Element:
@@ -208,6 +259,9 @@ def _volume(name: str, capacity: int, kind: str) -> ET.Element:
         ET.SubElement(volume, "allocation").text = "0"
     target = ET.SubElement(volume, "target")
     ET.SubElement(target, "format", type=kind)
+    if kind == "qcow2":
+        # libvirt's usual form is one that cannot grow once it has snapshots.
+        ET.SubElement(target, "compat").text = "1.1"
     permissions = ET.SubElement(target, "permissions")
     ET.SubElement(permissions, "mode").text = "0600"
     return volume

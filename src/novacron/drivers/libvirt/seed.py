@@ -4,9 +4,12 @@ import json
 from typing import Any
 
 from novacron.core.machine import MachinePlan, Nic
-from novacron.drivers.libvirt.domain import mac_of
+from novacron.drivers.libvirt.interfaces import mac_of
 
 __all__ = ["seed_of"]
+
+# Of several gateways the first interface's is used, and none replaces another.
+FIRST_METRIC = 100
 
 
 def seed_of(plan: MachinePlan) -> bytes:
@@ -22,19 +25,21 @@ def seed_of(plan: MachinePlan) -> bytes:
 
 def _ethernets(plan: MachinePlan) -> dict[str, Any]:
     return {
-        f"net{index}": _ethernet(mac_of(plan.ref.uid, index, nic), nic)
+        f"net{index}": _ethernet(mac_of(plan.ref.uid, nic), nic, FIRST_METRIC * (index + 1))
         for index, nic in enumerate(plan.nics)
     }
 
 
-def _ethernet(mac: str, nic: Nic) -> dict[str, Any]:
+def _ethernet(mac: str, nic: Nic, metric: int) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "match": {"macaddress": mac},
         "dhcp4": nic.address is None,
         "addresses": [address for address in (nic.address, nic.address6) if address],
     }
+    if nic.dhcp6:
+        entry["dhcp6"] = True
     routes = [
-        {"to": "0.0.0.0/0" if "." in gateway else "::/0", "via": gateway}
+        {"to": "0.0.0.0/0" if "." in gateway else "::/0", "via": gateway, "metric": metric}
         for gateway in (nic.gateway, nic.gateway6)
         if gateway
     ]

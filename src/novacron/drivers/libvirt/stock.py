@@ -1,117 +1,192 @@
-"""The images a host has in stock, so that many machines share one.
+"""The images a host has in stock, so that many machines share one. Blocks.
 
-An image is complete when a small volume beside it says so; it is made last. One without it is
-being brought by somebody, or was left by somebody who died: whoever brings one makes progress or
-gives up, so one that stands still for long enough is nobody's.
+Finds them, brings those that are missing, and keeps order among them. Whoever brings one makes
+progress and shows it, or gives up, so what stands still for long enough is nobody's.
 """
 
-import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import lru_cache
+from hashlib import file_digest
 from pathlib import Path
-from secrets import token_hex
 
-from novacron.core.errors import Busy
+from novacron.core.errors import Rejected
+from novacron.core.image import PullPolicy
+from novacron.drivers.libvirt.bringing import Bringing
+from novacron.drivers.libvirt.clearance import clear_images
+from novacron.drivers.libvirt.host_file import HostFileBytes, close_source, open_sources
 from novacron.drivers.libvirt.pool import Pool
-from novacron.images import Fetch, Images, open_image
+from novacron.drivers.libvirt.progress import Progress
+from novacron.drivers.libvirt.shelf import InStock, Shelf, alias, key_of
+from novacron.images import (
+    Bytes,
+    FileBytes,
+    HostFile,
+    Limits,
+    Located,
+    checksum_from,
+    open_image,
+)
 
-__all__ = ["InStock", "Stock"]
+__all__ = ["InStock", "Stock", "Workshop"]
 
-PREFIX = "image-"
-COMPLETE = ".ok"
-# Twice as long as a silent source is waited for.
+# Twice as long as a claim takes to grow, even while a source is silent.
 ABANDONED_SECONDS = 20.0
 LOOK_SECONDS = 1.0
+TOUCH_SECONDS = 30.0
+AGAIN = timedelta(seconds=20)
+USUAL_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
-class InStock:
-    """A complete image on a host."""
+class Workshop:
+    """What images may be like, and where those in other formats are converted."""
 
-    volume: str
-    format: str
-    virtual_bytes: int
+    limits: Limits = USUAL_LIMITS
+    scratch: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stock:
-    """Finds images in a pool, and brings those that are missing. Blocks."""
+    """Finds images in a pool, and brings those that are missing."""
 
-    builtin: Images
+    workshop: Workshop = Workshop()
+    most_bytes: int | None = None
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    _touched: dict[str, float] = field(default_factory=dict)
+    _remembered: dict[str, str] = field(default_factory=dict)
+    _standing: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _sources: dict[str, float] = field(default_factory=dict)
 
-    def ensure(self, pool: Pool, source: str, checksum: str | None) -> InStock:
+    def ensure(self, pool: Pool, located: Located, pull: PullPolicy, progress: Progress) -> InStock:
         """Return the image, brought here if need be."""
-        if checksum and (found := _complete(pool, _key(checksum))):
-            return found
-        with open_image(source, checksum, self.builtin) as fetch:
-            key = _key(checksum or self._version(fetch))
-            return _complete(pool, key) or self._elsewhere(pool, key) or _bring(pool, key, fetch)
+        checksum = located.checksum or _own_checksum(located)
+        found = self._present(pool, located, checksum, pull)
+        if found is None and pull is PullPolicy.NEVER:
+            raise Rejected(
+                f"image {located.source} is not on the host, and its pullPolicy is Never",
+                reason="ImageNotPresent",
+                again=AGAIN,
+            )
+        if found is None and checksum is None and located.checksums is not None:
+            address = getattr(located.place, "url", located.source)
+            checksum = checksum_from(located.checksums, address)
+            found = Shelf(pool.names()).find(key_of(checksum))
+        found = found or self._brought(pool, located, checksum, progress)
+        self._touch(pool, found)
+        self._remember(pool, located, found)
+        return found
 
-    def _version(self, fetch: Fetch) -> str:
-        """Return what changes when the image behind an address does."""
-        scheme, _, name = fetch.source.partition("://")
-        if scheme == "builtin" and (path := self.builtin(name)):
-            found = path.stat()
-            return _digest(path, found.st_size, found.st_mtime_ns)
-        return f"{fetch.source} {fetch.version}"
+    def tidy(self, pool: Pool) -> None:
+        """Remove what nobody will finish or ask for; called every now and then."""
+        shelf = Shelf(pool.names())
+        for name in shelf.stale():
+            pool.remove(name)
+        unfinished = shelf.unfinished()
+        for stem in set(self._standing) - set(unfinished):
+            del self._standing[stem]
+        if unfinished:
+            self._remove_abandoned(pool, unfinished, self._standing)
+        self._close_sources(pool)
+        if self.most_bytes is not None:
+            clear_images(pool, self.most_bytes)
 
-    def _elsewhere(self, pool: Pool, key: str) -> InStock | None:
+    def _present(
+        self, pool: Pool, located: Located, checksum: str | None, pull: PullPolicy
+    ) -> InStock | None:
+        shelf = Shelf(pool.names())
+        if checksum is not None:
+            return shelf.find(key_of(checksum))
+        return None if pull is PullPolicy.ALWAYS else shelf.from_source(located.identity)
+
+    def _brought(
+        self, pool: Pool, located: Located, checksum: str | None, progress: Progress
+    ) -> InStock:
+        place = _readable(pool, located.place)
+        bringing = Bringing(pool, progress, self.clock)
+        with open_image(place, checksum, self.workshop.limits, bringing.beat) as fetch:
+            key = key_of(checksum or f"{located.identity} {fetch.version}")
+            found = Shelf(pool.names()).find(key) or self._elsewhere(pool, key, progress)
+            if found is not None:
+                return found
+            made = bringing.bring(key, fetch, self.workshop.scratch)
+            self._touched[made.volume] = self.clock()
+        if self.most_bytes is not None:
+            clear_images(pool, self.most_bytes, frozenset({made.volume}))
+        return made
+
+    def _elsewhere(self, pool: Pool, key: str, progress: Progress) -> InStock | None:
         """Wait for another process that brings the image; clear away what nobody brings."""
         seen: dict[str, tuple[int, float]] = {}
-        while partial := _partial(pool, key):
-            for name in partial:
-                volume = pool.find(name)
-                size = volume.info()[2] if volume else 0
-                before, since = seen.get(name, (-1, 0.0))
-                if size != before:
-                    seen[name] = (size, self.clock())
-                elif self.clock() - since > ABANDONED_SECONDS:
-                    pool.remove(name)
+        while unfinished := Shelf(pool.names()).unfinished(key):
+            progress.elsewhere = True
+            self._remove_abandoned(pool, unfinished, seen)
             self.sleep(LOOK_SECONDS)
-            if found := _complete(pool, key):
+            if found := Shelf(pool.names()).find(key):
                 return found
+        progress.elsewhere = False
         return None
 
+    def _remove_abandoned(
+        self, pool: Pool, unfinished: dict[str, list[str]], seen: dict[str, tuple[int, float]]
+    ) -> None:
+        for stem, names in unfinished.items():
+            volumes = [volume for name in names if (volume := pool.find(name))]
+            size = sum(int(volume.info()[2]) for volume in volumes)
+            before, since = seen.get(stem, (-1, 0.0))
+            if size != before:
+                seen[stem] = (size, self.clock())
+            elif self.clock() - since > ABANDONED_SECONDS:
+                for name in names:
+                    pool.remove(name)
 
-def _bring(pool: Pool, key: str, fetch: Fetch) -> InStock:
-    name = f"{PREFIX}{key}-{token_hex(4)}.{fetch.inspected.format}"
-    pool.fill(name, fetch.length or 0, fetch.chunks())
-    size = fetch.inspected.virtual_bytes or fetch.done
-    if pool.find(name) is None:
-        raise Busy("somebody removed the image while it was brought", reason="ImageIncomplete")
-    pool.fill(f"{name}.{size}{COMPLETE}", 1, [b"\n"])
-    return InStock(name, fetch.inspected.format, size)
+    def _close_sources(self, pool: Pool) -> None:
+        """Close directories that are open for longer than it takes to open a file in them."""
+        now = self.clock()
+        self._sources = {
+            name: self._sources.get(name, now) for name in open_sources(pool.connection)
+        }
+        for name, since in self._sources.items():
+            if now - since > ABANDONED_SECONDS:
+                close_source(pool.connection, name)
+
+    def _touch(self, pool: Pool, image: InStock) -> None:
+        """Note on the host that an image was used; not more often than it matters."""
+        last = self._touched.get(image.volume)
+        if last is None or self.clock() - last > TOUCH_SECONDS:
+            pool.touch(image.mark)
+            self._touched[image.volume] = self.clock()
+
+    def _remember(self, pool: Pool, located: Located, image: InStock) -> None:
+        """Note on the host from where an image came; what came from there before is forgotten."""
+        identity = located.identity
+        if located.comes_with_us or self._remembered.get(identity) == image.volume:
+            return
+        name, names = alias(identity, image.key), pool.names()
+        for old in names:
+            if old.startswith(alias(identity)) and old != name:
+                pool.remove(old)
+        if name not in names:
+            pool.fill(name, 1, [b"\n"])
+        self._remembered[identity] = image.volume
 
 
-def _complete(pool: Pool, key: str) -> InStock | None:
-    names = pool.names()
-    for mark in sorted(names):
-        if mark.startswith(f"{PREFIX}{key}-") and mark.endswith(COMPLETE):
-            name, size, _ = mark.rsplit(".", 2)
-            if name in names:
-                return InStock(name, name.rpartition(".")[2], int(size))
-    return None
+def _readable(pool: Pool, place: Bytes | HostFile) -> Bytes:
+    return HostFileBytes(pool, place) if isinstance(place, HostFile) else place
 
 
-def _partial(pool: Pool, key: str) -> list[str]:
-    names = pool.names()
-    marked = {mark.rsplit(".", 2)[0] for mark in names if mark.endswith(COMPLETE)}
-    return [
-        name
-        for name in names
-        if name.startswith(f"{PREFIX}{key}-") and not name.endswith(COMPLETE) and name not in marked
-    ]
-
-
-def _key(version: str) -> str:
-    return hashlib.sha256(version.encode()).hexdigest()[:20]
+def _own_checksum(located: Located) -> str | None:
+    """Return the checksum of an image that comes with us."""
+    if not isinstance(located.place, FileBytes):
+        return None
+    found = located.place.path.stat()
+    return f"sha256:{_digest(located.place.path, found.st_size, found.st_mtime_ns)}"
 
 
 @lru_cache(maxsize=8)
 def _digest(path: Path, _size: int, _modified_ns: int) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
 """What guests use, from one call of libvirt for all of them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,21 +27,29 @@ class Meter:
 
     clock: Callable[[], float] = time.monotonic
     _readings: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _measured: dict[str, Usage] = field(default_factory=dict)
 
     def read(self, connection: libvirt.virConnect) -> dict[str, Usage]:
         """Return what every guest uses, by its domain's UUID. Blocks."""
-        flags = libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE
+        # Not waiting: a guest whose memory is being saved would hold up the look at all others.
+        flags = (
+            libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE
+            | libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
+        )
         measured: dict[str, Usage] = {}
         readings: dict[str, tuple[int, float]] = {}
         for handle, stats in connection.getAllDomainStats(STATS, flags):
             uuid = handle.UUIDString()
             readings[uuid] = (stats.get("cpu.time", 0), self.clock())
+            before = self._measured.get(uuid, Usage())
+            memory, disk = _memory(stats), _disk(stats)
             measured[uuid] = Usage(
                 cpu_cores=self._cores(uuid, readings[uuid]),
-                memory_mib=_memory(stats),
-                disk_mib=_disk(stats),
+                memory_mib=before.memory_mib if memory is None else memory,
+                disk_mib=before.disk_mib if disk is None else disk,
+                volumes_mib=tuple(_disks(stats)) or before.volumes_mib,
             )
-        self._readings = readings
+        self._readings, self._measured = readings, measured
         return measured
 
     def _cores(self, uuid: str, reading: tuple[int, float]) -> float | None:
@@ -61,3 +69,11 @@ def _memory(stats: dict[str, Any]) -> int | None:
 
 def _disk(stats: dict[str, Any]) -> int | None:
     return int(stats["block.0.physical"]) // MIB if "block.0.physical" in stats else None
+
+
+def _disks(stats: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    """Return how much room each disk takes, by its target."""
+    for number in range(int(stats.get("block.count", 0))):
+        target, taken = stats.get(f"block.{number}.name"), stats.get(f"block.{number}.physical")
+        if target and taken is not None:
+            yield str(target), int(taken) // MIB

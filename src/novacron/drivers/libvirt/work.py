@@ -10,13 +10,13 @@ from typing import TypeVar
 import libvirt
 
 from novacron.core.errors import Busy
-from novacron.core.machine import MachineRef
+from novacron.core.machine import MachineRef, Power
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.connection import Connection
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find
-from novacron.drivers.libvirt.pool import open_pool, reopened
+from novacron.drivers.libvirt.pool import Pool, open_pool
 
 __all__ = ["HostWork", "no_credentials", "present"]
 
@@ -35,10 +35,10 @@ class HostWork:
         self._host = host
         self._connection = Connection(host, credentials, self._heard)
         self._machinery: Machinery | None = None
-        self._pool_path: str | None = None
+        self._pool: Pool | None = None
 
-    def _heard(self, uuid: str) -> None:
-        """Take note that a domain changed; called on the event loop."""
+    def _heard(self, uuid: str, power: Power | None) -> None:
+        """Take note that a domain changed, perhaps only in that it has this power now."""
 
     async def _work(self, work: Callable[[Builder], T]) -> T:
         return await self._connection.run(lambda connection: self._run(connection, work))
@@ -56,20 +56,20 @@ class HostWork:
 
     def _forget_premises(self) -> None:
         """Have the host's machinery and pool read anew by the next work."""
-        self._machinery = self._pool_path = None
+        self._machinery = self._pool = None
 
     def _builder(self, connection: libvirt.virConnect) -> Builder:
-        machinery, path = self._machinery, self._pool_path
+        machinery, pool = self._machinery, self._pool
         if machinery is None:
             machinery = self._machinery = Machinery(connection)
-        pool = reopened(connection, self._host, path) if path else open_pool(connection, self._host)
-        self._pool_path = pool.path
-        return Builder(self._host, machinery, pool)
+        if pool is None:
+            pool = self._pool = open_pool(connection, self._host)
+        return Builder(self._host, machinery, pool.over(connection))
 
 
 def present(builder: Builder, ref: MachineRef) -> Domain:
     """Return the domain of a machine that must be there."""
-    domain = find(builder.pool.connection, ref.uid)
+    domain = find(builder.connection, ref.uid)
     if domain is None:
         raise Busy(f"{ref.name} is not on host {builder.host.name} any more")
     return domain

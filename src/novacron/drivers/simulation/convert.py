@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from novacron.core.machine import MachinePlan, Nic, Observed, Power, Resources, Usage
+from novacron.drivers.simulation import volumes
 from novacron.drivers.simulation.host import UsageFractions
 from novacron.drivers.simulation.store import MachineRow, SeenRow
 
@@ -53,7 +54,7 @@ def split_addresses(addresses: str) -> tuple[str, ...]:
 
 def observed(row: MachineRow, fractions: UsageFractions, now_us: int) -> Observed:
     """Tell of one machine, and when the operation under way ends."""
-    seen = observed_all([row[:8]], fractions)[0]
+    seen = observed_all([row[:9]], fractions)[0]
     if row.ends_us is None:
         return seen
     return replace(seen, due=timedelta(microseconds=row.ends_us - now_us))
@@ -67,7 +68,7 @@ def observed_all(rows: Iterable[SeenRow], fractions: UsageFractions) -> list[Obs
     shared: dict[tuple[str, int, int, int], tuple[Power, Resources, Usage]] = {}
     seen: list[Observed] = []
     add, on = seen.append, Power.ON
-    for number, uid, power, vcpus, memory_mib, disk_mib, addresses, change in rows:
+    for number, uid, power, vcpus, memory_mib, disk_mib, addresses, change, had in rows:
         kind = (power, vcpus, memory_mib, disk_mib)
         values = shared.get(kind)
         if values is None:
@@ -76,5 +77,6 @@ def observed_all(rows: Iterable[SeenRow], fractions: UsageFractions) -> list[Obs
         state, size, usage = values
         reachable = split_addresses(addresses) if state is on else ()
         known = (uid, f"{ID_PREFIX}{number}", state, size, change, reachable, usage)
-        add(Observed(*known, live_migratable=True))
+        one = Observed(*known, live_migratable=True)
+        add(one if had == volumes.NONE else replace(one, volumes=volumes.seen(had)))
     return seen

@@ -5,28 +5,42 @@ microseconds, less than handing it to a thread would. The driver keeps nothing a
 in memory, so a process killed at any instruction has either done a thing or not.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from novacron.core.driver import Accepted, Capability
+from novacron.core.errors import Busy, Rejected
+from novacron.core.guest_commands import AGENT_SILENT
+from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
-from novacron.drivers.simulation import convert
+from novacron.core.volume import KeptVolume, volume_id
+from novacron.drivers.simulation import commands, convert
 from novacron.drivers.simulation.errors import core_errors
 from novacron.drivers.simulation.faults import Operation, strike
 from novacron.drivers.simulation.moves import SimulatedMoves
 from novacron.drivers.simulation.room import require_sense, require_whole_disk
+from novacron.drivers.simulation.snapshots import SimulatedSnapshots
 from novacron.drivers.simulation.turn import microseconds
+from novacron.drivers.simulation.volumes import Shelf, from_text
 
 __all__ = ["SimulationDriver"]
 
 CAPABILITIES = frozenset(
-    {Capability.INVENTORY, Capability.RESIZE_RUNNING, Capability.LIVE_MIGRATION}
+    {
+        Capability.INVENTORY,
+        Capability.RESIZE_RUNNING,
+        Capability.SNAPSHOTS,
+        Capability.GUEST_COMMANDS,
+        Capability.VOLUMES,
+        Capability.LIVE_MIGRATION,
+    }
 )
 
 
-class SimulationDriver(SimulatedMoves):
-    """One host of the simulation; satisfies ``Driver``, ``Inventory`` and ``LiveMigration``.
+class SimulationDriver(SimulatedMoves, SimulatedSnapshots):
+    """One host of the simulation, which satisfies every protocol but those of real guests.
 
     An order that the machine is already carrying out is accepted again; one that contradicts
     the operation under way is ``Busy`` until that ends. ``resize`` and ``set_power`` of a
@@ -37,7 +51,7 @@ class SimulationDriver(SimulatedMoves):
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Machines are listed in one call, and running ones change size and move."""
+        """Whatever can be told about machines that do not exist."""
         return CAPABILITIES
 
     async def observe(self, ref: MachineRef) -> Observed | None:
@@ -48,7 +62,11 @@ class SimulationDriver(SimulatedMoves):
             now_us = microseconds(self._clock())
             store.settle(now_us)
             row = store.machine(host_id, ref.uid)
-            return None if row is None else convert.observed(row, self._host.usage, now_us)
+            if row is None:
+                return None
+            seen = convert.observed(row, self._host.usage, now_us)
+            ran = commands.ran_on(store, row.number, now_us)
+            return replace(seen, ran=ran) if ran else seen
 
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine, powered off. The same UID twice makes one machine."""
@@ -68,11 +86,13 @@ class SimulationDriver(SimulatedMoves):
         require_sense(plan.resources)
         with self._turn() as turn:
             row = turn.present(plan.ref)
-            if row.change in (None, Operation.RESIZE) and row.next_size == plan.resources:
+            volumes = turn.volumes(row, plan)
+            same = row.next_size == plan.resources and from_text(row.volumes) == volumes
+            if row.change in (None, Operation.RESIZE) and same:
                 return turn.accepted_before(row)
             turn.require_idle(row)
             require_whole_disk(row, plan.resources)
-            return turn.grow(row, plan)
+            return turn.grow(row, plan, volumes)
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine.
@@ -96,7 +116,7 @@ class SimulationDriver(SimulatedMoves):
             return Accepted(delay)
 
     async def delete(self, ref: MachineRef) -> Accepted:
-        """Remove the machine and all it owns, running or not. An absent machine is success."""
+        """Remove the machine, running or not; its volumes stay. An absent machine is success."""
         self._admit(Operation.DELETE, ref)
         with self._turn() as turn:
             row = turn.find(ref)
@@ -109,6 +129,27 @@ class SimulationDriver(SimulatedMoves):
             turn.store.remove(row.number, Operation.DELETE, turn.end(delay))
             return Accepted(delay)
 
+    async def run_once(self, ref: MachineRef, name: str, program: GuestProgram) -> Ran | None:
+        """Have a program run in a guest, once for each start; None while it runs."""
+        try:
+            self._admit(Operation.COMMAND, ref)
+        except Busy as error:
+            raise Busy(str(error), error.after, reason=AGENT_SILENT) from error
+        with self._turn() as turn:
+            return commands.run_once(turn, turn.present(ref), name, program)
+
+    async def note_ran(self, ref: MachineRef, ran: Ran) -> None:
+        """Remember until the guest stops that something was done for it."""
+        self._require_own(ref.host)
+        with self._turn() as turn:
+            commands.note_ran(turn, turn.present(ref), ran)
+
+    async def forget_ran(self, ref: MachineRef, name: str) -> None:
+        """Forget what was done under a name."""
+        self._require_own(ref.host)
+        with self._turn() as turn:
+            commands.forget_ran(turn, turn.present(ref), name)
+
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine on the host that carries an owner's UID."""
         self._require_own(host)
@@ -118,13 +159,43 @@ class SimulationDriver(SimulatedMoves):
             store.settle(microseconds(self._clock()))
             return convert.observed_all(store.machines(host_id), self._host.usage)
 
+    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
+        """Tell of every volume whose machine is gone."""
+        self._require_own(host)
+        with self._turn() as turn:
+            return turn.shelf.kept()
+
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+        """Delete volumes that were made for a machine which is gone."""
+        self._admit(Operation.DELETE, ref)
+        with self._turn() as turn:
+            for volume in volumes:
+                turn.shelf.drop(ref.namespace, volume_id(ref.name, volume, ref.uid))
+
+    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
+        """Delete one volume by its id."""
+        self._require_own(host)
+        with self._turn() as turn:
+            if not turn.shelf.delete(namespace, volume):
+                raise Rejected(
+                    f"there is no volume {volume} of namespace {namespace} on host {host}",
+                    reason="VolumeMissing",
+                )
+
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the one host, if its file can be read."""
         strike(self._host.faults, Operation.HOSTS, "*", self._random)
         with core_errors(self._path):
             store, host_id = self._file()
             store.host(host_id)
-        yield HostFacts(self._host.name, self._host.capacity, version="simulation")
+            kept = tuple(Shelf(store, self._host, host_id).kept())
+        yield HostFacts(
+            self._host.name,
+            self._host.capacity,
+            version="simulation",
+            devices=self._host.devices,
+            kept_volumes=kept,
+        )
 
     async def close(self) -> None:
         """Let go of the file; the machines stay in it."""

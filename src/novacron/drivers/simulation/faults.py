@@ -34,8 +34,12 @@ class Operation(StrEnum):
     RESIZE = "resize"
     DELETE = "delete"
     MOVE = "move"
+    COMMAND = "command"
     MACHINES = "machines"
     HOSTS = "hosts"
+    SNAPSHOT = "snapshot"
+    RESTORE = "restore"
+    DISCARD = "discard"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ changed declaration is in force with the next driver made from it.
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from novacron.core.devices import HostDevice
 from novacron.core.machine import Power, Resources, Usage
+from novacron.core.volume import StorageClass
 from novacron.drivers.simulation.faults import Fault
 
 __all__ = ["Delays", "SimulatedHost", "UsageFractions"]
@@ -62,6 +64,8 @@ class SimulatedHost:
     delays: Delays = field(default_factory=Delays)
     faults: tuple[Fault, ...] = ()
     usage: UsageFractions = field(default_factory=UsageFractions)
+    storage_classes: tuple[StorageClass, ...] = ()
+    devices: tuple[HostDevice, ...] = ()
 
     @property
     def room(self) -> Resources:

@@ -4,8 +4,9 @@ Positions (?1, ?2, …) are given where one value is used twice.
 """
 
 MACHINE_COLUMNS = (
-    "number, uid, power, vcpus, memory_mib, disk_mib, addresses, change, ends_us, "
-    "namespace, name, next_vcpus, next_memory_mib, next_disk_mib"
+    "number, uid, power, vcpus, memory_mib, disk_mib, addresses, change, volumes, "
+    "ends_us, "
+    "namespace, name, next_vcpus, next_memory_mib, next_disk_mib, volumes_mib"
 )
 FIND_HOST = "SELECT id FROM hosts WHERE name = ?"
 ADD_HOST = "INSERT INTO hosts (name) VALUES (?) ON CONFLICT DO NOTHING"
@@ -15,14 +16,14 @@ READ_HOST = (
 )
 FIND_MACHINE = f"SELECT {MACHINE_COLUMNS} FROM machines WHERE host_id = ? AND uid = ?"  # noqa: S608
 LIST_MACHINES = (
-    "SELECT number, uid, power, vcpus, memory_mib, disk_mib, addresses, change "
+    "SELECT number, uid, power, vcpus, memory_mib, disk_mib, addresses, change, volumes "
     "FROM machines WHERE host_id = ? AND uid IS NOT NULL"
 )
 ADD_MACHINE = (
     "INSERT INTO machines (host_id, network_host_id, uid, namespace, name, power, next_power, "
     "vcpus, memory_mib, disk_mib, next_vcpus, next_memory_mib, next_disk_mib, "
-    "addresses, slots, change, ends_us) "
-    "VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+    "addresses, slots, change, ends_us, volumes, volumes_mib) "
+    "VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
 )
 CHANGE_POWER = (
     "UPDATE machines SET next_power = ?2, next_vcpus = vcpus, next_memory_mib = memory_mib, "
@@ -30,7 +31,8 @@ CHANGE_POWER = (
 )
 CHANGE_SIZE = (
     "UPDATE machines SET next_power = power, next_vcpus = ?2, next_memory_mib = ?3, "
-    "next_disk_mib = ?4, change = ?5, ends_us = ?6 WHERE number = ?1"
+    "next_disk_mib = ?4, change = ?5, ends_us = ?6, volumes = ?7, volumes_mib = ?8 "
+    "WHERE number = ?1"
 )
 CHANGE_NOTHING_YET = "UPDATE machines SET change = ?2, ends_us = ?3 WHERE number = ?1"
 SEND = (
@@ -50,3 +52,19 @@ FINISH_DUE = (
 FREE_SLOTS = "SELECT slot FROM free_slots WHERE host_id = ? ORDER BY slot LIMIT ?"
 USE_FREE_SLOT = "DELETE FROM free_slots WHERE host_id = ? AND slot = ?"
 USE_NEW_SLOTS = "UPDATE hosts SET next_slot = next_slot + ?2 WHERE id = ?1"
+TAKE_KEPT = "DELETE FROM kept_volumes WHERE host_id = ? AND namespace = ? AND id = ?"
+LIST_KEPT = (
+    "SELECT namespace, id, size_mib, storage_class FROM kept_volumes WHERE host_id = ? "
+    "ORDER BY namespace, id"
+)
+FIND_VOLUME = (
+    "SELECT size_mib FROM kept_volumes WHERE host_id = ? AND namespace = ? AND id = ? UNION ALL "
+    "SELECT json_extract(had.value, '$.size_mib') "
+    "FROM machines, json_each(machines.volumes) AS had "
+    "WHERE host_id = ? AND namespace = ? AND json_extract(had.value, '$.id') = ?"
+)
+WHO_HAS = (
+    "SELECT machines.name FROM machines, json_each(machines.volumes) AS had "
+    "WHERE host_id = ? AND namespace = ? AND json_extract(had.value, '$.id') = ? "
+    "AND json_extract(had.value, '$.attached') AND uid != ?"
+)

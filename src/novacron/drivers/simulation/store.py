@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from novacron.core.machine import Power, Resources
 from novacron.drivers.simulation import statements as sql
-from novacron.drivers.simulation.schema import SCHEMA, SCHEMA_VERSION
+from novacron.drivers.simulation.schema import SCHEMA, SCHEMA_VERSION, SNAPSHOTS
 
 __all__ = ["HostRow", "MachineRow", "NewMachine", "Store"]
 
@@ -24,7 +24,7 @@ __all__ = ["HostRow", "MachineRow", "NewMachine", "Store"]
 # stopped process, and the loop it would block has other hosts to serve.
 BUSY_TIMEOUT_S = 1.0
 
-SeenRow = tuple[int, str, str, int, int, int, str, str | None]
+SeenRow = tuple[int, str, str, int, int, int, str, str | None, str]
 
 
 class HostRow(NamedTuple):
@@ -53,12 +53,14 @@ class MachineRow(NamedTuple):
     disk_mib: int
     addresses: str
     change: str | None
+    volumes: str
     ends_us: int | None
     namespace: str
     name: str
     next_vcpus: int
     next_memory_mib: int
     next_disk_mib: int
+    volumes_mib: int
 
     @property
     def size(self) -> Resources:
@@ -81,6 +83,8 @@ class NewMachine(NamedTuple):
     addresses: tuple[str, ...] = ()
     slots: tuple[int, ...] = ()
     power: Power = Power.OFF
+    volumes: str = "[]"
+    volumes_mib: int = 0
 
 
 class Store:
@@ -173,18 +177,20 @@ class Store:
         who = (host_id, new.uid, new.namespace, new.name, new.power)
         size = (new.size.vcpus, new.size.memory_mib, new.size.disk_mib)
         slots = str(list(new.slots))
-        self._execute(
-            sql.ADD_MACHINE, (*who, *size, ",".join(new.addresses), slots, change, made_us)
-        )
+        where = (",".join(new.addresses), slots)
+        volumes = (new.volumes, new.volumes_mib)
+        self._execute(sql.ADD_MACHINE, (*who, *size, *where, change, made_us, *volumes))
 
     def change_power(self, number: int, power: Power, change: str, ends_us: int) -> None:
         """Begin a change of power, in place of any operation under way."""
         self._execute(sql.CHANGE_POWER, (number, power, change, ends_us))
 
-    def change_size(self, number: int, size: Resources, change: str, ends_us: int) -> None:
-        """Begin a change of size."""
+    def change_size(
+        self, number: int, size: Resources, change: str, ends_us: int, volumes: tuple[str, int]
+    ) -> None:
+        """Begin a change of size; the volumes, a text and their size, are other ones at once."""
         given = (size.vcpus, size.memory_mib, size.disk_mib)
-        self._execute(sql.CHANGE_SIZE, (number, *given, change, ends_us))
+        self._execute(sql.CHANGE_SIZE, (number, *given, change, ends_us, *volumes))
 
     def remove(self, number: int, change: str, ends_us: int) -> None:
         """Begin a removal; the machine keeps all it has until that moment."""
@@ -262,6 +268,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
     if _version(connection) != SCHEMA_VERSION:
         raise sqlite3.DatabaseError("it was written by another version of NovaCron")
+    connection.executescript(SNAPSHOTS)
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Self
 
 from novacron.core.machine import Power, Resources
+from novacron.core.volume import KeptVolume
 from novacron.drivers.simulation import convert
 from novacron.drivers.simulation.errors import core_errors
+from novacron.drivers.simulation.hardware import handed_over
 from novacron.drivers.simulation.host_file import utc_now
 from novacron.drivers.simulation.store import NewMachine, Store
 from novacron.drivers.simulation.turn import microseconds
@@ -35,6 +37,7 @@ SIZE = (
     "next_memory_mib = ?3, next_disk_mib = ?4, next_power = power, to_host_id = NULL, "
     "change = NULL, ends_us = NULL WHERE uid = ?1"
 )
+KEPT = "SELECT namespace, id, size_mib, storage_class FROM kept_volumes ORDER BY namespace, id"
 DESTROY = "DELETE FROM machines WHERE uid = ?1"
 
 
@@ -91,6 +94,16 @@ class World:
             )
             for host, number, uid, namespace, name, power, addresses, change, *size in rows
         ]
+
+    def kept_volumes(self) -> list[KeptVolume]:
+        """Tell of every volume on every host whose machine is gone."""
+        with self._changing():
+            return [KeptVolume(*row) for row in self._store.run(KEPT).fetchall()]
+
+    def devices(self) -> dict[tuple[str, str], str]:
+        """Tell the UID of the machine that has each device, by host and address."""
+        with self._changing():
+            return handed_over(self._store)
 
     def power_off(self, uid: str) -> None:
         """Pull the plug."""

@@ -3,9 +3,10 @@
 Reads objects as the API server stores them: their shape was checked by their schema.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
-from novacron.core.devices import HostDevice
+from novacron.core.cpu import Cpu
 from novacron.core.host import (
     DeclaredHost,
     Drain,
@@ -16,7 +17,11 @@ from novacron.core.host import (
     StorageFacts,
     Taint,
 )
+from novacron.core.network import HostNetwork, network_offers
+from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib, mib
+from novacron.families.novacron.affinity_translate import devices_of, written_devices
+from novacron.families.novacron.volume_translate import classes_of, written_kept
 from novacron.families.novacron.wording import (
     amounts,
     as_the_schema_says,
@@ -50,6 +55,8 @@ class HostKind:
             status["allocatable"] = written_amounts(report.allocatable)
             status |= _written_facts(report.facts)
             status["storage"] = _written_storage(report.facts, obj.get("status") or {})
+        if report.capabilities is not None:
+            status["capabilities"] = sorted(report.capabilities) or None
         if report.machines is not None:
             status["machines"] = report.machines
         if report.node_marks is not None:
@@ -81,6 +88,9 @@ def _host(obj: Object) -> DeclaredHost:
         conditions=conditions_of(status),
         allocatable=amounts(status.get("allocatable")),
         node_marks=_node_marks(status.get("node") or {}),
+        devices=devices_of(status.get("devices")),
+        cpu=_cpu(status),
+        offers=frozenset((*_offers(status), *classes_of(spec.get(spec["driver"]) or {}))),
     )
 
 
@@ -88,6 +98,26 @@ def _drain(written: Object | None) -> Drain | None:
     if written is None:
         return None
     return Drain(written.get("stopAllowed", False), written.get("atOnce", 2))
+
+
+def _cpu(status: Object) -> Cpu | None:
+    written = status.get("cpu") or {}
+    # What machines see there, which is not all that the host has.
+    model = written.get("guestModel") or written.get("model")
+    if not model:
+        return None
+    features = frozenset(written.get("guestFeatures") or ())
+    return Cpu(model, features, status.get("accelerator") or "")
+
+
+def _offers(status: Object) -> Iterator[Offer]:
+    """Return what the host has that others may not; "*" for what nobody asked it about."""
+    for name in status.get("capabilities", ("*",)):
+        yield Offer(OfferKind.CAPABILITY, name)
+    reached = status.get("networks")
+    networks = [HostNetwork(each["name"], tuple(each.get("types") or ())) for each in reached or ()]
+    for name in {"*"} if reached is None else network_offers(networks):
+        yield Offer(OfferKind.NETWORK, name)
 
 
 def _node_marks(node: Object) -> NodeMarks:
@@ -128,8 +158,14 @@ def _written_facts(facts: HostFacts) -> Object:
             for cell in facts.numa
         ]
         or None,
-        "devices": [_written_device(device) for device in facts.devices] or None,
+        "devices": written_devices(facts.devices) or None,
+        "networks": _written_networks(facts) or None,
+        "keptVolumes": written_kept(facts.kept_volumes),
     }
+
+
+def _written_networks(facts: HostFacts) -> list[Object]:
+    return [{"name": each.name, "types": list(each.types)} for each in facts.networks or ()]
 
 
 def _written_cpu(facts: HostFacts) -> Object:
@@ -140,17 +176,6 @@ def _written_cpu(facts: HostFacts) -> Object:
         "guestFeatures": list(facts.guest_cpu_features),
     }
     return {name: value for name, value in said.items() if value}
-
-
-def _written_device(device: HostDevice) -> Object:
-    where = {} if device.numa_node is None else {"numaNode": device.numa_node}
-    return {
-        "address": device.address,
-        "type": device.kind,
-        "vendor": device.vendor,
-        "model": device.model,
-        **where,
-    }
 
 
 def _written_storage(facts: HostFacts, before: Object) -> list[Object] | None:

@@ -11,6 +11,7 @@ from novacron.crd import (
     Column,
     CustomResource,
     ListMap,
+    ListSet,
     Model,
     PositiveQuantity,
     Rule,
@@ -22,7 +23,9 @@ from novacron.families.novacron.host_facts_types import (
     HostNuma,
     HostStorage,
 )
+from novacron.families.novacron.network_types import HostNetwork, LibvirtNetwork
 from novacron.families.novacron.shared_types import Amounts, Condition, Labels
+from novacron.families.novacron.volume_types import KeptVolume, StorageClassName
 
 __all__ = [
     "Host",
@@ -34,11 +37,14 @@ __all__ = [
     "HostTaint",
     "Libvirt",
     "LibvirtMigration",
+    "LibvirtStorageClass",
     "NodeName",
     "SecretName",
     "SimulatedCapacity",
     "SimulatedDelays",
+    "SimulatedDevice",
     "SimulatedFault",
+    "SimulatedStorageClass",
     "SimulatedUsage",
     "Simulation",
 ]
@@ -118,7 +124,20 @@ class SimulatedDelays(Model):
 class SimulatedFault(Model):
     """Something that goes wrong on the simulated host."""
 
-    operation: Literal["create", "resize", "start", "stop", "delete", "move", "observe", "hosts"]
+    operation: Literal[
+        "create",
+        "resize",
+        "start",
+        "stop",
+        "delete",
+        "move",
+        "command",
+        "observe",
+        "hosts",
+        "snapshot",
+        "restore",
+        "discard",
+    ]
     """What goes wrong."""
     error: Literal["Unreachable", "Busy", "OutOfCapacity", "Rejected", "Unsupported"]
     """How it goes wrong."""
@@ -141,6 +160,41 @@ class SimulatedUsage(Model):
     """Share of its disk."""
 
 
+class SimulatedDevice(Model):
+    """A piece of hardware that the simulated host has."""
+
+    address: Annotated[str, Field(min_length=1, max_length=63)]
+    """Where the host has it."""
+    type: Annotated[str, Field(min_length=1, max_length=63)]
+    """What it is, such as gpu."""
+    vendor: Annotated[str, Field(max_length=63)] | None = None
+    """Who makes it."""
+    model: Annotated[str, Field(max_length=63)] | None = None
+    """Which one."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
+
+
+class SimulatedStorageClass(Model):
+    """A kind of storage that the simulated host has."""
+
+    name: StorageClassName
+    """What volumes ask for."""
+    shared: bool | None = None
+    """Whether other hosts see the same storage; without it, not."""
+
+
+class LibvirtStorageClass(Model):
+    """Which storage pool of the host a storage class is."""
+
+    name: StorageClassName
+    """What volumes ask for."""
+    pool: Annotated[str, Field(min_length=1, max_length=253)]
+    """The storage pool, a directory; its owner makes it."""
+    shared: bool | None = None
+    """Whether other hosts see the same storage under the same class; without it, not."""
+
+
 class Simulation(Model):
     """A host that exists only in memory."""
 
@@ -152,6 +206,12 @@ class Simulation(Model):
     """What goes wrong."""
     usage: SimulatedUsage = SimulatedUsage()
     """How much its guests use."""
+    storage_classes: Annotated[
+        list[SimulatedStorageClass], ListMap("name"), Field(max_length=64)
+    ] = []
+    """The kinds of storage it has beside its own."""
+    devices: Annotated[list[SimulatedDevice], ListMap("address"), Field(max_length=64)] = []
+    """Hardware it can hand to machines."""
 
 
 _HOST_TO_HOST = "^qemu([+](unix|tcp|tls|ssh))?://[^ /?]*/(system|session)([?][^ ]*)?$"
@@ -182,6 +242,15 @@ class LibvirtMigration(Model):
 class Libvirt(Model):
     """What of a libvirt host is used."""
 
+    __rules__ = (
+        Rule(
+            "!has(self.storageClasses)"
+            " || self.storageClasses.all(each, each.pool != self.storagePool)",
+            "a storage class needs a pool of its own: volumes without a class are in storagePool",
+            field_path=".storageClasses",
+        ),
+    )
+
     storage_pool: Annotated[str, Field(min_length=1, max_length=253)] = "novacron"
     """The storage pool for images and disks, a directory; made if it does not exist."""
     storage_path: (
@@ -194,6 +263,16 @@ class Libvirt(Model):
     network: Annotated[str, Field(min_length=1, max_length=50)] | None = None
     """The libvirt network that machines are plugged into, made with DHCP if it does not exist, or
     user for user-mode networking. Without it, novacron, and user for qemu:///session."""
+    image_cache: PositiveQuantity = "50Gi"
+    """How much room images may take; beyond that those go that no disk is on top of, the least
+    recently used first."""
+    networks: Annotated[dict[str, LibvirtNetwork], Field(max_length=64)] = {}
+    """What else machines can be plugged into, by the names that their networks have. Without an
+    entry of its own, default is the network above."""
+    storage_classes: Annotated[
+        list[LibvirtStorageClass], ListMap("name"), Field(max_length=64)
+    ] = []
+    """Which pool each storage class is that volumes may ask for."""
     migration: LibvirtMigration | None = None
     """How machines come to this host from others."""
 
@@ -293,6 +372,8 @@ class HostStatus(Model):
     """What may be promised to machines: the capacity times overcommit."""
     machines: Annotated[int, Field(ge=0)] | None = None
     """How many machines it has."""
+    capabilities: Annotated[list[str], ListSet()] = []
+    """What its driver can do beyond making, starting, stopping and removing machines."""
     driver_version: str | None = None
     """What the hypervisor says it is."""
     versions: dict[str, str] = {}
@@ -309,6 +390,11 @@ class HostStatus(Model):
     """Where it keeps disks."""
     devices: Annotated[list[HostDevice], ListMap("address")] = []
     """Hardware it can hand to machines."""
+    networks: Annotated[list[HostNetwork], ListMap("name")] = []
+    """Networks that machines can be plugged into; none where any will do."""
+    kept_volumes: Annotated[list[KeptVolume], ListMap("namespace", "id")] = []
+    """Volumes whose machines are gone; they take room until somebody deletes them. The first
+    hundred."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None

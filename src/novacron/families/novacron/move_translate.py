@@ -6,8 +6,10 @@ other; how the move goes is in the status.
 
 import hashlib
 import json
+from dataclasses import replace
 from typing import Any
 
+from novacron.core.machine import Holding
 from novacron.core.move import (
     Move,
     MovePolicy,
@@ -23,12 +25,13 @@ __all__ = [
     "ANYWHERE",
     "MIGRATE_CANCEL",
     "MIGRATE_TO",
+    "PLACEMENT",
     "STOP_ALLOWED",
-    "last_move",
-    "move_of",
-    "policy_of",
+    "booked",
+    "host_wishes_of",
+    "move_fields",
     "request_of",
-    "wishes_of",
+    "wants_elsewhere",
     "with_move",
     "without_move",
     "written_move",
@@ -41,7 +44,8 @@ MIGRATE_TO = "novacron.io/migrate-to"
 STOP_ALLOWED = "novacron.io/migrate-stop-allowed"
 MIGRATE_CANCEL = "novacron.io/migrate-cancel"
 ANYWHERE = "any"
-# The placer's word, written before anything is done.
+# The placer's word, written before anything is done: where a machine will be made, and moves to.
+PLACEMENT = "novacron.io/placement"
 MOVE = "novacron.io/move"
 WISHES = ("nodeSelector", "affinity", "tolerations")
 
@@ -115,12 +119,45 @@ def policy_of(spec: Object) -> MovePolicy:
     )
 
 
-def wishes_of(template: Object) -> str:
+def host_wishes_of(obj: Object) -> str:
     """Return a word that changes with where the machine's owner wants it; empty for anywhere."""
+    template = obj["spec"]["template"]["spec"]
     wishes = {name: template[name] for name in WISHES if template.get(name)}
     if not wishes:
         return ""
     return hashlib.sha256(json.dumps(wishes, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def wants_elsewhere(obj: Object) -> bool:
+    """Say whether its owner wants it elsewhere than when it was last placed."""
+    text = (obj["metadata"].get("annotations") or {}).get(PLACEMENT)
+    try:
+        before = json.loads(text or "{}").get("wishes")
+    except (AttributeError, ValueError):
+        return False
+    return before is not None and before != host_wishes_of(obj)
+
+
+def booked(obj: Object, held: Holding | None) -> Holding | None:
+    """Return what is reserved for a machine where it moves to; devices do not move."""
+    move, _ = move_of(obj)
+    return None if move is None or held is None else replace(held, host=move.target, devices=())
+
+
+def move_fields(obj: Object) -> dict[str, Any]:
+    """Return all that a machine's object says of moves."""
+    metadata, status = obj["metadata"], obj.get("status") or {}
+    move, over = move_of(obj)
+    return {
+        "move_policy": policy_of(obj["spec"]),
+        "move_request": request_of(obj),
+        "move_cancelled": MIGRATE_CANCEL in (metadata.get("annotations") or {}),
+        "move": move,
+        "move_over": over,
+        "last_move": last_move(status),
+        "wishes_changed": wants_elsewhere(obj),
+        "leftovers": frozenset(status.get("leftoverHosts") or ()),
+    }
 
 
 def last_move(status: Object) -> MoveReport | None:

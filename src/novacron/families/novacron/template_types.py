@@ -11,6 +11,7 @@ from pydantic import Field
 from novacron.crd import Atomic, IntOrString, ListMap, Model, PositiveQuantity, Rule
 from novacron.families.novacron.placement_types import Affinity, Toleration
 from novacron.families.novacron.shared_types import Labels, Name, Text
+from novacron.families.novacron.volume_types import Volume
 
 __all__ = [
     "AddressConfig",
@@ -29,7 +30,6 @@ __all__ = [
     "Network",
     "TemplateMetadata",
     "TemplateSpec",
-    "Volume",
 ]
 
 MAX_CPUS = 1024
@@ -39,7 +39,7 @@ MAX_VOLUMES = 64
 
 _SOURCE = (
     "^((marketplace|builtin)://[^/ ][^ ]*|https?://[^/ ]+(/[^ ]*)?|s3://[^/ ]+/[^ ]+"
-    "|pvc://[^/ ]+/[^/ ]+|file:///[^ ]+)$"
+    "|pvc://[^/ ]+/[^/ ]+(/[^ ]+)?|file:///[^ ]+)$"
 )
 _MAC = "^[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){5}$"
 
@@ -72,8 +72,8 @@ class Image(Model):
         Rule(
             f"self.matches('{_SOURCE}')",
             "image.source is required and must be marketplace://name, builtin://name, "
-            "http://host/path, https://host/path, s3://bucket/path, pvc://namespace/name "
-            "or file:///path",
+            "http://host/path, https://host/path, s3://bucket/path, "
+            "pvc://namespace/name, pvc://namespace/name/file or file:///path",
         ),
     ]
     """Where the image comes from: marketplace://, builtin://, http(s)://, s3://, pvc://, file://."""
@@ -89,6 +89,9 @@ class Image(Model):
         | None
     ) = None
     """What the image's bytes must amount to, such as sha256:…"""
+    pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
+    """Always asks the source for every new machine if the image changed; IfNotPresent takes what
+    the host has from there; Never takes only that. Without it, IfNotPresent."""
 
 
 def _family(number: int, example: str) -> tuple[Rule, Rule]:
@@ -176,9 +179,9 @@ class Network(Model):
     """One network interface."""
 
     name: Name
-    """The interface's name within the machine."""
+    """The network's name; each host says what it means, default is the host's own."""
     type: Literal["bridge", "ovs", "sr-iov", "macvlan", "overlay", "user"] | None = None
-    """What the interface is plugged into; without it, bridge."""
+    """What the network has to be; without it, whatever the host says."""
     mac: (
         Annotated[
             str,
@@ -198,21 +201,6 @@ class Network(Model):
     """Name servers; without them, those the network announces."""
 
 
-class Volume(Model):
-    """One disk beside the first."""
-
-    name: Name
-    """The volume's name within the machine."""
-    size: PositiveQuantity
-    """How large it is; it may grow and never shrink."""
-    storage_class: Annotated[str, Field(max_length=253)] | None = None
-    """What kind of storage; without it, the host's own."""
-    access_mode: (
-        Literal["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"] | None
-    ) = None
-    """Who may use it at the same time; without it, ReadWriteOnce."""
-
-
 class Device(Model):
     """A piece of hardware handed to the machine."""
 
@@ -227,12 +215,12 @@ class Device(Model):
 
 
 class ExecAction(Model):
-    """A program to run."""
+    """A program to run inside the guest, by its agent."""
 
     command: Annotated[list[Text], Atomic(), Field(min_length=1, max_length=64)]
     """The program and its arguments; no shell is involved."""
     timeout_seconds: Annotated[int, Field(ge=1, le=86400)] | None = None
-    """How long it may take."""
+    """How long it may take; without it, 300 seconds."""
 
 
 class HttpHeader(Model):
@@ -265,7 +253,7 @@ class HttpGetAction(Model):
     http_headers: Annotated[list[HttpHeader], Atomic(), Field(max_length=32)] = []
     """Headers to send."""
     timeout_seconds: Annotated[int, Field(ge=1, le=86400)] | None = None
-    """How long it may take."""
+    """How long it may take; without it, 300 seconds."""
 
 
 class Hook(Model):
@@ -282,12 +270,12 @@ class Hook(Model):
 
 
 class Lifecycle(Model):
-    """What is done before the machine starts and before it stops."""
+    """What is done when the machine has started and before it stops."""
 
     pre_start: Hook | None = None
-    """Done before the machine starts."""
+    """Done once for each start, inside the guest; the machine is Ready only then."""
     pre_stop: Hook | None = None
-    """Done before the machine stops."""
+    """Done before each stop; whatever comes of it, the machine stops then."""
 
 
 class TemplateMetadata(Model):
@@ -330,7 +318,7 @@ class TemplateSpec(Model):
     tolerations: Annotated[list[Toleration], Atomic(), Field(max_length=64)] = []
     """Taints of hosts that do not keep it away."""
     lifecycle: Lifecycle | None = None
-    """What is done before it starts and before it stops."""
+    """What is done when it has started and before it stops."""
 
 
 class MachineTemplate(Model):

@@ -7,12 +7,13 @@ lists there are no defaults: Argo CD compares lists as a whole and would see a d
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from novacron.core.affinity import Neighbour
 from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.image import PullPolicy
 from novacron.core.machine import (
     Holding,
     Machine,
@@ -20,22 +21,41 @@ from novacron.core.machine import (
     Observed,
     Power,
     Resources,
-    Unanswered,
     Usage,
 )
 from novacron.core.move import Move
+from novacron.core.needs import needs_of
+from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
+from novacron.core.volume import of_the_host
+from novacron.families.novacron.affinity_translate import (
+    affinity_of,
+    devices_of,
+    neighbour_of,
+    tolerations_of,
+    wanted_devices_of,
+    written_devices,
+)
+from novacron.families.novacron.hook_translate import hooks_of
 from novacron.families.novacron.move_translate import (
-    MIGRATE_CANCEL,
-    last_move,
-    move_of,
-    policy_of,
+    PLACEMENT,
+    booked,
+    host_wishes_of,
+    move_fields,
     request_of,
-    wishes_of,
+    wants_elsewhere,
     with_move,
     without_move,
     written_move,
+)
+from novacron.families.novacron.snapshot_translate import wishes_of, written_snapshots
+from novacron.families.novacron.volume_translate import (
+    classes_needed,
+    detached_mib,
+    listed_mib,
+    volume_of,
+    written_volumes,
 )
 from novacron.families.novacron.wording import (
     amounts,
@@ -49,19 +69,8 @@ __all__ = ["VirtualMachineKind"]
 
 Object = dict[str, Any]
 
-# Where a machine will be made, written before it is.
-PLACEMENT = "novacron.io/placement"
-# Fields that ask for action which no controller takes yet, by their place in the template.
-NOT_YET = {
-    "volumes": "the machine runs without these disks",
-    "devices": "the machine runs without these devices",
-    "affinity": "the machine is placed without regard to it",
-    "tolerations": "hosts with taints are avoided all the same",
-    "lifecycle": "the machine starts and stops without these hooks",
-}
 # For machines stored before the schema had it as a default.
 DEFAULT_DISK = "10Gi"
-SNAPSHOTS_NOT_YET = "no snapshots are taken"
 
 
 class VirtualMachineKind:
@@ -76,38 +85,44 @@ class VirtualMachineKind:
 
     def holding(self, obj: Object) -> Holding | None:
         """Return what is reserved for it, without parsing more of the object than that."""
-        host, reserved = _placement(obj)
-        if host is None:
+        record = _placement(obj)
+        if record is None:
             return None
         # A machine that is to shrink holds what it still has until it has shrunk.
-        available = _available((obj.get("status") or {}).get("resources")) or Resources()
-        return Holding(obj["metadata"]["uid"], host, available.covering(reserved or Resources()))
+        status = obj.get("status") or {}
+        available = _available(status.get("resources")) or Resources()
+        available += Resources(disk_mib=listed_mib(status))
+        held = available.covering(record.reserved or Resources())
+        return Holding(obj["metadata"]["uid"], record.host, held, record.devices)
+
+    def neighbour(self, obj: Object) -> Neighbour:
+        """Return what its machine is to those beside it; raise Rejected when nobody can tell."""
+        with as_the_schema_says():
+            return neighbour_of(obj)
 
     def booking(self, obj: Object) -> Holding | None:
         """Return what is reserved for it where it moves to."""
-        move, _ = move_of(obj)
-        held = self.holding(obj)
-        return None if move is None or held is None else replace(held, host=move.target)
+        return booked(obj, self.holding(obj))
 
     def asks_to_move(self, obj: Object) -> bool:
         """Say whether it has a request to move, or wants to be placed differently than it was."""
-        return request_of(obj) is not None or _wishes_changed(obj)
+        return request_of(obj) is not None or wants_elsewhere(obj)
 
     def is_settled(self, obj: Object) -> bool:
         """Say whether its status was written for the spec it has now."""
         seen = (obj.get("status") or {}).get("observedGeneration")
         return bool(seen == obj["metadata"]["generation"])
 
-    def placed(self, obj: Object, host: str, reserved: Resources) -> Object:
+    def placed(self, obj: Object, placement: Placement) -> Object:
         """Return the object with our finalizer and the record of where its machine will be."""
         metadata = obj["metadata"]
-        wishes = wishes_of(obj["spec"]["template"]["spec"])
-        record = {
-            "uid": metadata["uid"],
-            "host": host,
-            "wishes": wishes,
-            **(written_amounts(reserved) or {}),
-        }
+        record: Object = {"uid": metadata["uid"], "host": placement.host}
+        record["wishes"] = host_wishes_of(obj)
+        record |= written_amounts(placement.reserved) or {}
+        if placement.because:
+            record["because"] = placement.because
+        if placement.devices:
+            record["devices"] = written_devices(placement.devices)
         finalizers = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
         annotations = {
             **(metadata.get("annotations") or {}),
@@ -120,10 +135,9 @@ class VirtualMachineKind:
         }
         return {**obj, "metadata": changed}
 
-    def moving(self, obj: Object, host: str, reserved: Resources, move: Move | None) -> Object:
+    def moving(self, obj: Object, placement: Placement, move: Move | None) -> Object:
         """Return the object with the record of a move in place of all requests; None is none."""
-        asked = without_move(obj) if move is None else with_move(obj, move)
-        return self.placed(asked, host, reserved)
+        return self.placed(without_move(obj) if move is None else with_move(obj, move), placement)
 
     def unplaced(self, obj: Object) -> Object:
         """Return the object without finalizer and record, for a machine that was never made."""
@@ -145,6 +159,7 @@ class VirtualMachineKind:
         # What a machine has is reserved for it; only a difference needs to be said.
         has = report.seen.resources if report.seen else None
         status["reservation"] = written_amounts(None if report.reserved == has else report.reserved)
+        status["devices"] = written_devices(machine.devices if report.host else ()) or None
         status["refusedHosts"] = sorted(report.refused_hosts) or None
         if report.leftovers is not None:
             status["leftoverHosts"] = sorted(report.leftovers) or None
@@ -156,6 +171,9 @@ class VirtualMachineKind:
             status["vmID"] = report.seen.vm_id
             status["ipAddresses"] = list(report.seen.addresses) or None
             status["resources"] = _written_usage(report.seen, machine, report)
+            status["volumes"] = written_volumes(report.seen.volumes)
+        if report.snapshots is not None:
+            status |= written_snapshots(report.snapshots)
         return status
 
     def refusal(self, obj: Object, why: str, now: datetime) -> Object:
@@ -173,43 +191,52 @@ class VirtualMachineKind:
 def _machine(obj: Object) -> Machine:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     template = spec["template"]["spec"]
-    host, reserved = _placement(obj)
-    move, move_over = move_of(obj)
+    nics = tuple(_nic(network) for network in template.get("networks") or ())
+    hooks = hooks_of(template.get("lifecycle"))
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    record = _placement(obj)
+    volumes = tuple(volume_of(each) for each in template.get("volumes") or ())
+    ids = [each.id_for(metadata["name"], metadata["uid"]) for each in volumes]
+    detached = detached_mib(status, ids)
     return Machine(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
         name=metadata["name"],
-        wanted=_wanted(template["resources"]),
+        wanted=_wanted(template["resources"]) + Resources(disk_mib=of_the_host(volumes) + detached),
         image=template["image"]["source"],
         power=Power.ON if spec.get("running", True) else Power.OFF,
         generation=metadata["generation"],
         seen_generation=status.get("observedGeneration", 0),
         deleting="deletionTimestamp" in metadata,
-        labels=(spec["template"].get("metadata") or {}).get("labels") or {},
+        labels=labels,
         host_selector=template.get("nodeSelector") or {},
-        nics=tuple(_nic(network) for network in template.get("networks") or ()),
+        affinity=affinity_of(template, metadata["namespace"], labels),
+        tolerations=tolerations_of(template),
+        wanted_devices=wanted_devices_of(template),
+        nics=nics,
+        needs=needs_of(nics, hooks) | classes_needed(volumes),
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
+        pull=PullPolicy(template["image"].get("pullPolicy", PullPolicy.IF_NOT_PRESENT)),
+        hooks=hooks,
+        volumes=volumes,
+        detached_mib=detached,
         restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
+        restart_at_once=(spec.get("updateStrategy") or {}).get("type") == "Recreate",
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
-        unanswered=tuple(_unanswered(spec)),
-        host=host,
-        reserved=reserved,
+        host=record.host if record else None,
+        reserved=record.reserved if record else None,
+        devices=record.devices if record else (),
+        placed_because=_because(obj, record),
         refused_hosts=frozenset(status.get("refusedHosts") or ()),
         conditions=conditions_of(status),
         usage=_usage(status.get("resources")),
-        move_policy=policy_of(spec),
-        move_request=request_of(obj),
-        move_cancelled=MIGRATE_CANCEL in (metadata.get("annotations") or {}),
-        move=move,
-        move_over=move_over,
-        last_move=last_move(status),
-        wishes_changed=_wishes_changed(obj),
-        leftovers=frozenset(status.get("leftoverHosts") or ()),
+        snapshots=wishes_of(spec, status),
+        **move_fields(obj),
     )
 
 
-def _placement(obj: Object) -> tuple[str | None, Resources | None]:
+def _placement(obj: Object) -> Placement | None:
     """Return where the machine is or will be, and what is reserved for it there.
 
     The status tells as soon as there is one. Before, it is the record that was written together
@@ -218,28 +245,34 @@ def _placement(obj: Object) -> tuple[str | None, Resources | None]:
     """
     status = obj.get("status") or {}
     if host := status.get("nodeName"):
-        return host, amounts(status.get("reservation")) or _available(status.get("resources"))
+        reserved = amounts(status.get("reservation")) or _available(status.get("resources"))
+        return Placement(host, reserved, devices_of(status.get("devices")))
+    record = _record(obj)
+    void = record is None or record.host in (status.get("refusedHosts") or ())
+    return None if void else record
+
+
+def _because(obj: Object, placement: Placement | None) -> str:
+    """Return why the machine is where it is, as long as it is where it was placed."""
+    if placement is None or placement.because:
+        return placement.because if placement else ""
+    record = _record(obj)
+    return record.because if record and record.host == placement.host else ""
+
+
+def _record(obj: Object) -> Placement | None:
     metadata = obj["metadata"]
     text = (metadata.get("annotations") or {}).get(PLACEMENT)
     if not text:
-        return None, None
+        return None
     try:
         record = json.loads(text)
-        host, reserved, ours = record["host"], amounts(record), record["uid"] == metadata["uid"]
-    except (KeyError, TypeError, ValueError):
-        return None, None
-    void = host in (status.get("refusedHosts") or ())
-    return (host, reserved) if ours and not void else (None, None)
-
-
-def _wishes_changed(obj: Object) -> bool:
-    """Say whether its owner wants it elsewhere than when it was last placed."""
-    text = (obj["metadata"].get("annotations") or {}).get(PLACEMENT)
-    try:
-        before = json.loads(text or "{}").get("wishes")
-    except (AttributeError, ValueError):
-        return False
-    return before is not None and before != wishes_of(obj["spec"]["template"]["spec"])
+        if record["uid"] != metadata["uid"]:
+            return None
+        devices = devices_of(record.get("devices"))
+        return Placement(record["host"], amounts(record), devices, record.get("because", ""))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
 
 
 def _wanted(resources: Object) -> Resources:
@@ -258,6 +291,8 @@ def _nic(network: Object) -> Nic:
         network.get("mac"),
         tuple(dns.get("servers") or ()),
         tuple(dns.get("search") or ()),
+        network.get("type"),
+        ipv6.get("method") == "dhcp",
     )
 
 
@@ -265,15 +300,6 @@ def _restart_allowed(strategy: Object) -> bool:
     """Say whether a change may cost a restart; no machine may be away at once is a no."""
     rolling = strategy.get("rollingUpdate") or {}
     return str(rolling.get("maxUnavailable", 1)).rstrip("%") != "0"
-
-
-def _unanswered(spec: Object) -> Iterator[Unanswered]:
-    template = spec["template"]["spec"]
-    for name, consequence in NOT_YET.items():
-        if template.get(name):
-            yield Unanswered(f"spec.template.spec.{name}", consequence)
-    if spec.get("snapshotPolicy") is not None:
-        yield Unanswered("spec.snapshotPolicy", SNAPSHOTS_NOT_YET)
 
 
 def _available(written: Mapping[str, Any] | None) -> Resources | None:

@@ -20,15 +20,23 @@ from novacron.crd import (
     kind,
 )
 from novacron.families.novacron.shared_types import Amount, Amounts, Condition
+from novacron.families.novacron.snapshot_types import (
+    RestoreRequest,
+    RestoreStatus,
+    ScheduleStatus,
+    SnapshotPolicy,
+    SnapshotRequest,
+    SnapshotStatus,
+)
 from novacron.families.novacron.template_types import MachineTemplate
+from novacron.families.novacron.volume_types import VolumeStatus, volumes_stay_what_they_are
 
 __all__ = [
+    "DeviceStatus",
     "MigrationPolicy",
     "MigrationStatus",
     "ResourceUsage",
     "RollingUpdate",
-    "SnapshotPolicy",
-    "SnapshotStatus",
     "UpdateStrategy",
     "UsageStatus",
     "VirtualMachine",
@@ -37,11 +45,6 @@ __all__ = [
 ]
 
 _BITS_PER_SECOND = "^([1-9][0-9]*([.][0-9]+)?|0[.][0-9]*[1-9][0-9]*)[kKMGT]?bps$"
-_CRON_FIELD = "[0-9A-Za-z*/,?#-]+"
-_CRON = (
-    "^(@(yearly|annually|monthly|weekly|daily|midnight|hourly)"
-    f"|{_CRON_FIELD}( +{_CRON_FIELD}){{4}})$"
-)
 
 
 class MigrationPolicy(Model):
@@ -67,34 +70,6 @@ class MigrationPolicy(Model):
         | None
     ) = None
     """How fast it may be moved; without it, as fast as can be."""
-
-
-class SnapshotPolicy(Model):
-    """When snapshots are taken and how many are kept."""
-
-    schedule: Annotated[
-        str,
-        Field(max_length=128),
-        Rule(
-            f"self.matches('{_CRON}')",
-            "must be a cron schedule of five fields such as '0 2 * * *', or @daily and the like",
-        ),
-    ]
-    """When, as a cron schedule."""
-    time_zone: (
-        Annotated[
-            str,
-            Field(max_length=64),
-            Rule(
-                "self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",
-                "must be the name of a time zone such as Europe/Vienna or UTC",
-            ),
-        ]
-        | None
-    ) = None
-    """The time zone of the schedule; without it, UTC."""
-    retention: Annotated[int, Field(ge=1, le=1000)] = 7
-    """How many are kept; the oldest go first."""
 
 
 class RollingUpdate(Model):
@@ -123,12 +98,9 @@ class UpdateStrategy(Model):
     )
 
     type: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
-    """RollingUpdate goes step by step, Recreate at once."""
+    """RollingUpdate gives notice and asks maxUnavailable, Recreate restarts at once."""
     rolling_update: RollingUpdate | None = None
     """How fast RollingUpdate goes."""
-
-
-_VOLUMES = "template.spec.volumes"
 
 
 class VirtualMachineSpec(Model):
@@ -146,13 +118,7 @@ class VirtualMachineSpec(Model):
             "disk can grow but never shrink",
             field_path=".template.spec.resources.disk",
         ),
-        Rule(
-            f"!has(self.{_VOLUMES}) || !has(oldSelf.{_VOLUMES}) || self.{_VOLUMES}.all(new,"
-            f" oldSelf.{_VOLUMES}.all(old, new.name != old.name || !quantity(string(new.size))"
-            ".isLessThan(quantity(string(old.size)))))",
-            "volumes can grow but never shrink",
-            field_path=f".{_VOLUMES}",
-        ),
+        *volumes_stay_what_they_are("template.spec.volumes"),
     )
 
     template: MachineTemplate
@@ -163,6 +129,10 @@ class VirtualMachineSpec(Model):
     """How it may be moved to another host."""
     snapshot_policy: SnapshotPolicy | None = None
     """When snapshots are taken; without it, never by themselves."""
+    snapshots: Annotated[list[SnapshotRequest], ListMap("name"), Field(max_length=64)] = []
+    """Snapshots to take on demand, and to remove."""
+    restore: RestoreRequest | None = None
+    """The snapshot that the machine goes back to."""
     update_strategy: UpdateStrategy = UpdateStrategy()
     """How a change that needs a restart is made."""
 
@@ -214,15 +184,19 @@ class MigrationStatus(Model):
     """Why it ended so, in a sentence."""
 
 
-class SnapshotStatus(Model):
-    """A snapshot there is."""
+class DeviceStatus(Model):
+    """A piece of hardware that is set aside for the machine on its host."""
 
-    name: Annotated[str, Field(min_length=1, max_length=253)]
-    """Its name."""
-    created_at: datetime | None = None
-    """When it was taken."""
-    size: Amount | None = None
-    """How much room it takes."""
+    address: Annotated[str, Field(min_length=1, max_length=253)]
+    """Where the host has it."""
+    type: str
+    """What it is."""
+    vendor: str
+    """Who makes it."""
+    model: str
+    """Which one."""
+    numa_node: Annotated[int, Field(ge=0)] | None = None
+    """The NUMA node that it is close to."""
 
 
 class VirtualMachineStatus(Model):
@@ -240,6 +214,8 @@ class VirtualMachineStatus(Model):
     """How much it has and uses."""
     reservation: Amounts | None = None
     """What is set aside for it on its host, where that is not what it has."""
+    devices: Annotated[list[DeviceStatus], ListMap("address")] = []
+    """Hardware that is set aside for it on its host."""
     refused_hosts: Annotated[list[str], ListSet()] = []
     """Hosts that turned it away since it was last placed; others are tried first."""
     leftover_hosts: Annotated[list[str], ListSet()] = []
@@ -251,11 +227,18 @@ class VirtualMachineStatus(Model):
     """The move that is under way, or the last one."""
     snapshots: Annotated[list[SnapshotStatus], ListMap("name")] = []
     """Its snapshots."""
+    restore: RestoreStatus | None = None
+    """What became of the last restore."""
+    snapshot_schedule: ScheduleStatus | None = None
+    """How far the schedule of snapshots was followed."""
+    volumes: Annotated[list[VolumeStatus], ListMap("id")] = []
+    """Its disks beside the first, and those taken off it and kept."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
     """The metadata.generation that all this was found out for."""
 
 
 _RESOURCES = ".spec.template.spec.resources"
+_DEVICES = "spec.template.spec.devices"
 
 
 @kind(
@@ -284,6 +267,13 @@ class VirtualMachine(CustomResource):
             " && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
             "metadata.name must be at most 63 lower-case letters, digits and '-', because the "
             "guest takes it as its host name",
+        ),
+        Rule(
+            "!has(oldSelf.status) || !has(oldSelf.status.nodeName)"
+            f" || (has(self.{_DEVICES}) ? has(oldSelf.{_DEVICES})"
+            f" && self.{_DEVICES} == oldSelf.{_DEVICES} : !has(oldSelf.{_DEVICES}))",
+            "devices cannot change once the machine has a host: delete it and create a new one",
+            field_path=".spec.template.spec.devices",
         ),
     )
 

@@ -54,6 +54,15 @@ class Hypervisor:
         return f"qemu:///{kind}?socket={self._places.socket}"
 
     @property
+    def peer_uri(self) -> str | None:
+        """Return how the daemons that it exchanges guests with reach it; None when alone."""
+        if self.membership is None:
+            return None
+        # Without naming the way, a daemon takes itself to be meant.
+        near = self.uri.replace("qemu:", "qemu+unix:", 1)
+        return self.membership.peer_uri if self.privileged else near
+
+    @property
     def pool_path(self) -> str | None:
         """Return where its storage pool is to be made; None is libvirt's own place, for root."""
         return None if self.privileged else str(self._places.pool)

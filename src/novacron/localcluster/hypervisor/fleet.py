@@ -15,7 +15,8 @@ from pathlib import Path
 from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.hypervisor.daemon import GUEST_GRACE, Hypervisor
 from novacron.localcluster.hypervisor.membership import SEEN_CERTIFICATES, Membership
-from novacron.localcluster.hypervisor.places import SEEN_SHARED
+from novacron.localcluster.hypervisor.network_file import network_xml, write_network
+from novacron.localcluster.hypervisor.places import SEEN_SHARED, Places
 from novacron.localcluster.hypervisor.segment import GUEST_BRIDGE, Segment
 from novacron.localcluster.hypervisor.virsh import Virsh
 from novacron.localcluster.pki import Authority, KeyPair
@@ -97,11 +98,15 @@ class Fleet:
         if self.privileged and host.namespace:
             host.make_namespace()
             self.segment.plug(host.namespace, number)
+            if host.running() is None:
+                # Whoever is quick would otherwise make or start another one of this name.
+                settings = Places(host.directory).own("etc")
+                write_network(settings, host.network, GUEST_BRIDGE)
         started = host.start()
         virsh = Virsh(host.uri)
         virsh.have_pool(SHARED_POOL, self._seen_shared)
         if self.privileged:
-            virsh.have_network(host.network, GUEST_BRIDGE)
+            virsh.have_network(host.network, network_xml(host.network, GUEST_BRIDGE))
         return started
 
     def stop(self, grace: timedelta = GUEST_GRACE) -> bool:

@@ -34,11 +34,16 @@ class Membership:
     authority: Authority
 
     def write_certificates(self, directory: Path, *, privileged: bool) -> None:
-        """Write them under the names that QEMU looks for, for libvirt too."""
+        """Write them under the names that QEMU looks for, and those that libvirt does."""
         names = [self.address, self.hostname]
         pair = self.authority.server(self.hostname, names, client=True)
         directory.mkdir(exist_ok=True, mode=0o750)
-        wanted = {"ca-cert.pem": self.authority.pair.certificate}
+        wanted = {
+            "ca-cert.pem": self.authority.pair.certificate,
+            "cacert.pem": self.authority.pair.certificate,
+            "clientcert.pem": pair.certificate,
+            "clientkey.pem": pair.key,
+        }
         for role in ("server", "client"):
             wanted |= {f"{role}-cert.pem": pair.certificate, f"{role}-key.pem": pair.key}
         # So libvirt calls them when a daemon calls another one, to send it a guest.
@@ -53,6 +58,11 @@ class Membership:
             # QEMU opens them itself, and it runs as nobody in particular.
             for path in (directory, *directory.iterdir()):
                 os.chown(path, 0, GUEST_USER)
+
+    @property
+    def peer_uri(self) -> str:
+        """Return how the daemons of root's other hosts reach this one."""
+        return f"qemu+tls://{self.address}/system?pkipath={SEEN_CERTIFICATES}"
 
     def daemon_settings(self, certificates: Path) -> str:
         """Return the lines that let others in by TLS."""

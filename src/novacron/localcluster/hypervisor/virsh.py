@@ -48,15 +48,9 @@ class Virsh:
         """Take down all networks; they come back with the daemon if they are meant to."""
         self._each("net-destroy", self._lines("net-list", "--name"))
 
-    def have_network(self, name: str, bridge: str) -> None:
-        """Have a network that plugs guests into a bridge which is there."""
-        where = f"<forward mode='bridge'/><bridge name='{bridge}'/>"
-        known = self._run("net-dumpxml", name)
-        if known and known.returncode == 0 and f"<bridge name='{bridge}'/>" not in known.stdout:
-            # From when its host was alone, with a bridge that libvirt made.
-            self._run("net-destroy", name)
-            self._must("net-undefine", name)
-        self._have("net", name, f"<network><name>{name}</name>{where}</network>")
+    def have_network(self, name: str, xml: str) -> None:
+        """Have a network, started."""
+        self._have("net", name, xml)
 
     def have_pool(self, name: str, path: Path) -> None:
         """Have a storage pool in a directory which is there."""

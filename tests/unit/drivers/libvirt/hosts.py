@@ -10,14 +10,14 @@ from uuid import uuid4
 import libvirt
 import pytest
 
-from guest_images import built_in
+from guest_images import located
 from libvirt_daemon import LibvirtDaemon
 from novacron.core.driver import Accepted
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Resources
 from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
 from novacron.drivers.libvirt.link import own_sockets
-from novacron.images import Images
+from novacron.images import Locate
 
 __all__ = [
     "connections",
@@ -27,8 +27,8 @@ __all__ = [
     "eventually",
     "left_on",
     "machine",
+    "threads",
     "unreachable_within",
-    "working_threads",
 ]
 
 SMALL = Resources(1, 192, 256)
@@ -38,7 +38,7 @@ def driver_for(
     daemon: LibvirtDaemon,
     uri: str | None = None,
     credentials: Mapping[str, bytes] | None = None,
-    images: Images = built_in,
+    images: Locate = located,
 ) -> LibvirtDriver:
     """Return a driver for the host, reached as its owner says."""
 
@@ -118,8 +118,8 @@ def left_on(daemon: LibvirtDaemon) -> set[str]:
         connection.close()
 
 
-def working_threads() -> int:
-    """Return how many threads of the driver are at work."""
+def threads() -> int:
+    """Return how many threads drivers have, at work or at the service of a connection."""
     names = [each.name for each in threading.enumerate() if each.name.startswith("libvirt-")]
     return len([name for name in names if name != "libvirt-events"])
 

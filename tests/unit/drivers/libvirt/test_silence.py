@@ -32,8 +32,8 @@ from unit.drivers.libvirt.hosts import (
     eventually,
     left_on,
     machine,
+    threads,
     unreachable_within,
-    working_threads,
 )
 
 MIB = 1024 * 1024
@@ -184,7 +184,7 @@ async def test_trouble_in_the_midst_of_an_upload_costs_only_time(host, driver, t
 
 async def test_connections_that_come_and_go_leave_neither_threads_nor_sockets(host):
     """An operator lives for months, hosts restart, and Hosts are declared and removed."""
-    await until(lambda: working_threads() == 0, 20)
+    await until(lambda: threads() == 0, 20)
     before = connections()
     driver = driver_for(host)
     await driver.observe(machine().ref)
@@ -197,7 +197,7 @@ async def test_connections_that_come_and_go_leave_neither_threads_nor_sockets(ho
         await eventually(lambda: _answers(driver), "the host answers again")
     await driver.close()
     await until(lambda: connections() == before, 20)
-    await until(lambda: working_threads() == 0, 20)
+    await until(lambda: threads() == 0, 20)
 
 
 @pytest.mark.parametrize("farewell", ["close", "leave", "call"])

@@ -1,0 +1,232 @@
+"""Keeps the snapshots that a machine's owner wants: on demand, by schedule, and no more.
+
+Runs after the steps of a machine and never stops them: a snapshot that cannot be taken is told by
+a condition of its own. One thing is done in a round; the next round sees what became of it.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from novacron.controllers.round import Scope
+from novacron.core.conditions import Condition
+from novacron.core.driver import Accepted
+from novacron.core.errors import Busy, DriverError
+from novacron.core.quantity import format_bytes
+from novacron.core.schedule import Due, due
+from novacron.core.snapshot import (
+    Kept,
+    Snapshot,
+    SnapshotOrder,
+    SnapshotReport,
+    Snapshots,
+    SnapshotWishes,
+    is_scheduled,
+    scheduled_name,
+    surplus,
+)
+from novacron.core.steps import Blocked
+
+__all__ = ["Tended", "protect", "tend"]
+
+CONDITION = "Snapshotted"
+SOON = timedelta(milliseconds=500)
+TROUBLE_AGAIN = timedelta(seconds=30)
+
+
+@dataclass(slots=True)
+class Tended:
+    """What is to be put on record, and when to look again."""
+
+    report: SnapshotReport | None = None
+    again: timedelta | None = None
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One machine's snapshots in one round."""
+
+    scope: Scope
+    driver: Snapshots
+    there: dict[str, Snapshot]
+    since: datetime | None = None
+    due: Due | None = None
+    claim: Condition | None = None
+    again: list[timedelta] = field(default_factory=list)
+
+    @property
+    def wishes(self) -> SnapshotWishes:
+        return self.scope.machine.snapshots
+
+    async def take(self, order: SnapshotOrder) -> None:
+        """Take a snapshot, or see how far it is."""
+        self.scope.may_act()
+        accepted = await self.driver.take_snapshot(self.scope.machine.ref, order)
+        what = f"taking snapshot {order.name}"
+        if await self._follow(accepted, what) and (taken := self.there.get(order.name)):
+            self.scope.tell("SnapshotTaken", _described(taken))
+
+    async def remove(self, name: str, why: str) -> None:
+        """Remove a snapshot, or see how far that is."""
+        self.scope.may_act()
+        accepted = await self.driver.remove_snapshot(self.scope.machine.ref, name)
+        if await self._follow(accepted, f"removing snapshot {name}") and name not in self.there:
+            self.scope.tell("SnapshotRemoved", f"removed snapshot {name}: {why}")
+
+    async def _follow(self, accepted: Accepted, what: str) -> bool:
+        """See what became of an order; say whether nothing is under way any more."""
+        before = set(self.there)
+        self.there = await listed(self.driver, self.scope)
+        if set(self.there) != before:
+            self.again.append(timedelta(0))  # perhaps there is more to do
+            return True
+        self.claim = Condition(CONDITION, "Unknown", "UnderWay", what)
+        self.again.append(accepted.look_again or SOON)
+        return False
+
+
+async def tend(scope: Scope) -> Tended:
+    """Do the next thing about a machine's snapshots."""
+    wishes, seen = scope.machine.snapshots, scope.seen
+    if seen is None or not (wishes.any or seen.snapshots or scope.restored):
+        return Tended(_as_it_was(scope) if scope.restored else None)
+    if not isinstance(scope.driver, Snapshots):
+        claim = Condition(CONDITION, "False", "Unsupported", "its host keeps no snapshots")
+        return Tended(_as_it_was(scope, claim if wishes.policy or wishes.wanted else None))
+    try:
+        turn = _Turn(scope, scope.driver, await listed(scope.driver, scope))
+    except DriverError as error:
+        return Tended(_as_it_was(scope, _trouble(error)), TROUBLE_AGAIN)
+    _read_clock(turn)
+    try:
+        awaits_restore = wishes.to_restore is not None and scope.restored is None
+        if not seen.changing and not awaits_restore:
+            await _next_thing(turn)
+    except Busy as error:
+        turn.claim = Condition(CONDITION, "Unknown", error.reason, str(error))
+        turn.again.append(error.after)
+    except DriverError as error:
+        turn.claim = _trouble(error)
+        turn.again.append(TROUBLE_AGAIN)
+    return Tended(_report(turn), min(turn.again, default=None))
+
+
+async def protect(scope: Scope) -> Blocked | None:
+    """Hold the deletion of a machine up while it has snapshots that must not go with it."""
+    wishes = scope.machine.snapshots
+    if not wishes.protect or scope.seen is None or not isinstance(scope.driver, Snapshots):
+        return None
+    there = await listed(scope.driver, scope)
+    for name in sorted(wishes.unwanted & set(there)):
+        scope.may_act()
+        await scope.driver.remove_snapshot(scope.machine.ref, name)
+        there = await listed(scope.driver, scope)
+    if not there:
+        return None
+    names = ", ".join(sorted(there)[:5]) + (", …" if len(there) > 5 else "")
+    return Blocked(
+        "SnapshotsProtected",
+        f"it has {len(there)} snapshots ({names}), and spec.snapshotPolicy.onDelete is Protect; "
+        "delete them, or set onDelete to Delete",
+        SOON if wishes.unwanted & set(there) else TROUBLE_AGAIN,
+    )
+
+
+async def listed(driver: Snapshots, scope: Scope) -> dict[str, Snapshot]:
+    """Return the machine's snapshots by name."""
+    return {each.name: each for each in await driver.snapshots(scope.machine.ref)}
+
+
+async def _next_thing(turn: _Turn) -> None:
+    wishes, there = turn.wishes, turn.there
+    if unwanted := sorted(wishes.unwanted & set(there)):
+        return await turn.remove(unwanted[0], "asked for")
+    lost = {each.name for each in wishes.kept} - set(there)
+    if missing := [each for each in wishes.wanted if each.name not in there.keys() | lost]:
+        return await turn.take(missing[0])
+    if wishes.policy is None:
+        return None
+    if many := surplus(list(there), wishes.policy.retention):
+        return await turn.remove(many[0], f"{wishes.policy.retention} are kept")
+    if turn.due is not None and turn.due.run is not None:
+        await _make_run(turn, turn.due.run, memory=wishes.policy.memory)
+    return None
+
+
+async def _make_run(turn: _Turn, run: datetime, *, memory: bool) -> None:
+    name = scheduled_name(run)
+    if name not in turn.there:
+        await turn.take(SnapshotOrder(name, memory))
+    if name in turn.there:
+        turn.since = run
+
+
+def _read_clock(turn: _Turn) -> None:
+    """Find out which run of the schedule is due; one that is new is followed from now on."""
+    wishes, scope = turn.wishes, turn.scope
+    if wishes.policy is None:
+        return
+    schedule = wishes.policy.schedule
+    known = wishes.since if wishes.followed == str(schedule) else None
+    turn.since = known or scope.now.replace(microsecond=0)
+    try:
+        schedule.check()
+        turn.due = due(schedule, scope.machine.uid, turn.since, scope.now)
+    except ValueError as error:
+        turn.claim = Condition(CONDITION, "False", "InvalidSchedule", str(error))
+        return
+    if turn.due.again is not None:
+        turn.again.append(max(turn.due.again - scope.now, SOON))
+
+
+def _report(turn: _Turn) -> SnapshotReport:
+    wishes, scope = turn.wishes, turn.scope
+    there = tuple(_kept(each) for each in turn.there.values())
+    ordered = {order.name for order in wishes.wanted}
+    # One that was asked for and went away is never taken anew: it would be another one.
+    lost = tuple(
+        Kept(each.name, each.created, each.size, each.memory, each.quiesced, lost=True)
+        for each in wishes.kept
+        if each.name in ordered and each.name not in turn.there
+    )
+    claim = turn.claim
+    if claim is None and lost:
+        names = ", ".join(each.name for each in lost)
+        claim = Condition(
+            CONDITION, "False", "SnapshotLost", f"somebody else removed {names} from its host"
+        )
+    return SnapshotReport(
+        kept=tuple(sorted((*there, *lost), key=lambda each: (str(each.created), each.name))),
+        claim=claim,
+        restored=scope.restored or wishes.restored,
+        followed=str(wishes.policy.schedule) if wishes.policy else "",
+        since=turn.since,
+        next_run=turn.due.again if turn.due else None,
+    )
+
+
+def _as_it_was(scope: Scope, claim: Condition | None = None) -> SnapshotReport:
+    wishes = scope.machine.snapshots
+    return SnapshotReport(
+        kept=wishes.kept,
+        claim=claim,
+        restored=scope.restored or wishes.restored,
+        followed=wishes.followed,
+        since=wishes.since,
+        next_run=wishes.next_run,
+    )
+
+
+def _kept(there: Snapshot) -> Kept:
+    size = None if there.size_bytes is None else format_bytes(there.size_bytes)
+    return Kept(there.name, there.created, size, there.memory, there.quiesced)
+
+
+def _described(taken: Snapshot) -> str:
+    kind = "disks and memory" if taken.memory else "disks"
+    rest = ", the guest's file systems at rest" if taken.quiesced else ""
+    by = " by schedule" if is_scheduled(taken.name) else ""
+    return f"took snapshot {taken.name}{by}: {kind}{rest}"
+
+
+def _trouble(error: DriverError) -> Condition:
+    return Condition(CONDITION, "False", error.reason, str(error))

@@ -1,0 +1,20 @@
+"""What a machine needs of a host beside room: the networks it is on, and what its hooks take."""
+
+from collections.abc import Sequence
+
+from novacron.core.driver import Capability
+from novacron.core.hooks import NO_HOOKS, Hooks
+from novacron.core.machine import Nic
+from novacron.core.network import network_need
+from novacron.core.offer import Offer, OfferKind
+
+__all__ = ["needs_of"]
+
+
+def needs_of(nics: Sequence[Nic], hooks: Hooks) -> frozenset[Offer]:
+    """Return what a host must offer to a machine with these interfaces and hooks."""
+    networks = {need for nic in nics if (need := network_need(nic)) is not None}
+    needs = {Offer(OfferKind.NETWORK, need) for need in networks}
+    if hooks != NO_HOOKS:
+        needs.add(Offer(OfferKind.CAPABILITY, Capability.GUEST_COMMANDS.value))
+    return frozenset(needs)

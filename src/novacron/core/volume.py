@@ -1,0 +1,144 @@
+"""A volume: a disk beside a machine's first one, with data that outlives mistakes.
+
+Only two things ever remove one: its machine's deletion where its policy says Delete, and somebody
+who deletes this very volume by name. One that is taken out of a machine's list is detached.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from novacron.core.machine import MachineRef
+
+__all__ = [
+    "Access",
+    "Attachment",
+    "KeptVolume",
+    "Reclaim",
+    "SeenVolume",
+    "StorageClass",
+    "Volume",
+    "VolumeKeeping",
+    "are_as_planned",
+    "of_the_host",
+    "volume_id",
+]
+
+
+class Access(StrEnum):
+    """Who may use a volume at the same time; the words are Kubernetes' own."""
+
+    ONCE = "ReadWriteOnce"
+    READ_ONLY = "ReadOnlyMany"
+    MANY = "ReadWriteMany"
+    ONE_POD = "ReadWriteOncePod"
+
+
+class Reclaim(StrEnum):
+    """What becomes of a volume when its machine is deleted."""
+
+    DELETE = "Delete"
+    RETAIN = "Retain"
+
+
+class Attachment(StrEnum):
+    """How a volume is joined to its machine now."""
+
+    PENDING = "Pending"
+    ATTACHED = "Attached"
+    AWAITS_RESTART = "AwaitsRestart"
+    DETACHING = "Detaching"
+    DETACHED = "Detached"
+
+
+JOINED = frozenset({Attachment.ATTACHED, Attachment.AWAITS_RESTART})
+APART = frozenset({Attachment.DETACHED, Attachment.DETACHING})
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume as it was asked for.
+
+    ``storage_class`` of None is the host's own storage. ``existing`` is the id of a volume that
+    was kept; without it, one is made.
+    """
+
+    name: str
+    size_mib: int
+    storage_class: str | None = None
+    access: Access = Access.ONCE
+    reclaim: Reclaim = Reclaim.RETAIN
+    existing: str | None = None
+
+    def id_for(self, machine: str, uid: str) -> str:
+        """Return what it is called within the namespace of the machine that asks for it."""
+        return self.existing or volume_id(machine, self.name, uid)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenVolume:
+    """A volume as it is: ``id`` is what it is called within its namespace, also when kept."""
+
+    name: str
+    size_mib: int
+    attachment: Attachment
+    id: str
+    storage_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptVolume:
+    """A volume whose machine is gone."""
+
+    namespace: str
+    id: str
+    size_mib: int
+    storage_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClass:
+    """A kind of storage that a host offers; shared means that other hosts see the same one."""
+
+    name: str
+    shared: bool = False
+
+
+@runtime_checkable
+class VolumeKeeping(Protocol):
+    """A driver whose volumes stay when their machine goes, until somebody wants them gone."""
+
+    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
+        """Tell of every volume whose machine is gone."""
+
+    async def reclaim(self, ref: "MachineRef", volumes: Iterable[str]) -> None:
+        """Delete volumes that were made for a machine, by their names; it is gone by now.
+
+        One that another machine has meanwhile is that one's, and stays.
+        """
+
+    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
+        """Delete one volume by its id; Rejected when a machine has it, or when there is none."""
+
+
+def volume_id(machine: str, volume: str, uid: str) -> str:
+    """Return what a volume is called within its namespace: readable, and no other one's."""
+    return f"{machine}.{volume}-{sha256(uid.encode()).hexdigest()[:8]}"
+
+
+def of_the_host(volumes: Iterable[Volume]) -> int:
+    """Return how many MiB of the host's own disk space volumes take."""
+    return sum(volume.size_mib for volume in volumes if volume.storage_class is None)
+
+
+def are_as_planned(seen: Iterable[SeenVolume], planned: Iterable[Volume]) -> bool:
+    """Say whether a machine is set to have the volumes that were asked for, and no others."""
+    has = {
+        volume.name: (volume.size_mib, volume.attachment in JOINED)
+        for volume in seen
+        if volume.attachment not in APART
+    }
+    return has == {volume.name: (volume.size_mib, True) for volume in planned}

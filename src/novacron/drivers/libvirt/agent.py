@@ -1,0 +1,84 @@
+"""What is asked of the agent inside a guest. Blocks, for a few seconds at most."""
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import libvirt
+import libvirt_qemu
+
+from novacron.core.errors import Busy, Rejected
+from novacron.core.guest_commands import AGENT_SILENT
+from novacron.drivers.libvirt.errors import code_of, sentence
+
+__all__ = ["Agent", "silent"]
+
+SECONDS = 5
+# The agent did as it was told, and that failed. By its words: libvirt's number for it is not the
+# same in all versions.
+REFUSED = re.compile("unable to execute QEMU agent command")
+SILENT = frozenset(
+    {
+        libvirt.VIR_ERR_AGENT_UNRESPONSIVE,
+        libvirt.VIR_ERR_AGENT_UNSYNCED,
+        libvirt.VIR_ERR_OPERATION_TIMEOUT,
+    }
+)
+LONGEST_FILE = 4096
+REFUSED_AGAIN = timedelta(minutes=1)
+
+
+def silent() -> Busy:
+    """Return what to raise while a guest's agent does not answer."""
+    return Busy("the guest's agent does not answer", reason=AGENT_SILENT)
+
+
+class _Refused(Exception):
+    """The agent says no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """The agent of one running guest."""
+
+    handle: libvirt.virDomain
+
+    def begin(self, command: Sequence[str]) -> None:
+        """Start a program; what becomes of it is to be seen elsewhere."""
+        path, *arguments = command
+        try:
+            self._ask("guest-exec", path=path, arg=arguments)
+        except _Refused as error:
+            raise Rejected(
+                f"the guest's agent does not run programs: {error}",
+                reason="HookFailed",
+                again=REFUSED_AGAIN,
+            ) from error
+
+    def read(self, path: str) -> str | None:
+        """Return a small file of the guest, or None when there is none."""
+        try:
+            file = self._ask("guest-file-open", path=path, mode="r")
+        except _Refused:
+            return None
+        try:
+            answer = self._ask("guest-file-read", handle=file, count=LONGEST_FILE)
+            return base64.b64decode(answer["buf-b64"]).decode(errors="replace")
+        finally:
+            self._ask("guest-file-close", handle=file)
+
+    def _ask(self, command: str, **arguments: object) -> Any:  # noqa: ANN401 - as it says
+        question = json.dumps({"execute": command, "arguments": arguments})
+        try:
+            answer = libvirt_qemu.qemuAgentCommand(self.handle, question, SECONDS, 0)
+        except libvirt.libvirtError as error:
+            if code_of(error) in SILENT:
+                raise silent() from error
+            if REFUSED.search(sentence(error)):
+                raise _Refused(sentence(error)) from error
+            raise
+        return json.loads(answer)["return"]

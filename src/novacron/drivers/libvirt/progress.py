@@ -1,0 +1,37 @@
+"""How far an image is; written by the thread that brings it, read by whoever looks."""
+
+from dataclasses import dataclass
+
+__all__ = ["Progress"]
+
+MIB = 1024 * 1024
+# So that a status is written a few dozen times for an image, not for every look.
+STEP_PERCENT = 5
+STEP_MIB = 64
+
+
+@dataclass(slots=True)
+class Progress:
+    """Bytes that came, of how many if that is known; perhaps by another process."""
+
+    done: int = 0
+    total: int | None = None
+    elsewhere: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Say it in a few words, which change every now and then only."""
+        if self.elsewhere:
+            return "image is being brought by another operator process"
+        if self.total and self.done >= self.total:
+            return f"image is here and being prepared, {_mib(self.total)} MiB"
+        if self.total:
+            percent = 100 * self.done // self.total // STEP_PERCENT * STEP_PERCENT
+            return f"image {percent} % of {_mib(self.total)} MiB"
+        if self.done:
+            return f"image {self.done // MIB // STEP_MIB * STEP_MIB} MiB so far"
+        return "image is being asked for"
+
+
+def _mib(count: int) -> int:
+    return -(-count // MIB)

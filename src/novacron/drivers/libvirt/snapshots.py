@@ -1,0 +1,77 @@
+"""Snapshots of the machines of one libvirt host."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+
+from novacron.core.driver import Accepted
+from novacron.core.machine import MachineRef
+from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
+from novacron.drivers.libvirt import snapshotting
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.errands import Errands
+from novacron.drivers.libvirt.host import Credentials, LibvirtHost
+from novacron.drivers.libvirt.look import Domain, find
+from novacron.drivers.libvirt.work import HostWork, no_credentials, present
+
+__all__ = ["RESTORE", "LibvirtSnapshots"]
+
+SOON = timedelta(milliseconds=200)
+RESTORE = "restore"
+
+
+class LibvirtSnapshots(HostWork):
+    """Satisfies ``Snapshots``."""
+
+    def __init__(self, host: LibvirtHost, credentials: Credentials = no_credentials) -> None:
+        super().__init__(host, credentials)
+        self._errands = Errands(self._changed_uid)
+
+    def _changed_uid(self, uid: str) -> None:
+        """Take note that a machine changed."""
+
+    async def snapshots(self, ref: MachineRef) -> Sequence[Snapshot]:
+        """Tell of every whole snapshot; what nobody finishes any more is taken away."""
+
+        def look(builder: Builder) -> tuple[list[Snapshot], list[str]]:
+            domain = find(builder.connection, ref.uid)
+            if domain is None:
+                return [], []
+            return snapshotting.list_whole(domain), snapshotting.unfinished(domain)
+
+        found, unfinished = await self._work(look)
+        if unfinished and self._errands.under_way(ref.uid) is None:
+            name = unfinished[0]
+            await self._errand(ref, f"clear {name}", lambda each: snapshotting.clear(each, name))
+        return found
+
+    async def take_snapshot(self, ref: MachineRef, order: SnapshotOrder) -> Accepted:
+        """Take one; the same name twice makes one."""
+        self._require_still(ref.uid)
+        return await self._errand(
+            ref, f"snapshot {order.name}", lambda domain: snapshotting.take(domain, order)
+        )
+
+    async def restore_snapshot(self, ref: MachineRef, order: RestoreOrder) -> Accepted:
+        """Go back to one, once for each request."""
+        self._require_still(ref.uid)
+        return await self._errand(
+            ref,
+            f"{RESTORE} {order.snapshot} {order.request}",
+            lambda domain: snapshotting.restore(domain, order),
+        )
+
+    async def remove_snapshot(self, ref: MachineRef, name: str) -> Accepted:
+        """Remove one. An absent one is success."""
+        return await self._errand(
+            ref, f"discard {name}", lambda domain: snapshotting.remove(domain, name)
+        )
+
+    def _require_still(self, uid: str) -> None:
+        """Refuse what cannot be done while the machine is made or stopped."""
+
+    async def _errand(self, ref: MachineRef, what: str, work: Callable[[Domain], None]) -> Accepted:
+        def run() -> Awaitable[None]:
+            return self._work_long(lambda builder: work(present(builder, ref)))
+
+        await self._errands.run(ref.uid, what, run)
+        return Accepted(SOON)

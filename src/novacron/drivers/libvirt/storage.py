@@ -1,0 +1,130 @@
+"""Where a host keeps volumes: its own pool, and a pool for each storage class. Blocks."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import libvirt
+
+from novacron.core.errors import DriverError, OutOfCapacity, Rejected
+from novacron.core.machine import MachinePlan, MachineRef
+from novacron.core.volume import Access, Volume
+from novacron.drivers.libvirt.fitted import Fitted, stem_of
+from novacron.drivers.libvirt.host import LibvirtHost
+from novacron.drivers.libvirt.pool import Pool, class_pool
+
+__all__ = ["Storage"]
+
+QCOW2, RAW = ".qcow2", ".raw"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """Finds, makes, grows and removes volumes on one host."""
+
+    host: LibvirtHost
+    own: Pool
+
+    def places(
+        self, plan: MachinePlan, refusal: type[OutOfCapacity | Rejected]
+    ) -> dict[str, tuple[Volume, str, str]]:
+        """Return pool and file of each volume; raise the refusal for one that cannot be here."""
+        found: dict[str, tuple[Volume, str, str]] = {}
+        for volume in plan.volumes or ():
+            pool = self._pool_for(volume, refusal)
+            found[volume.name] = (volume, pool.name, self._file(plan.ref, volume, pool, refusal))
+        return found
+
+    def pool(self, name: str) -> Pool:
+        """Return a pool by its name."""
+        return self.own if name == self.own.name else class_pool(self.own.connection, name)
+
+    def pools(self) -> Iterator[tuple[str | None, str]]:
+        """Return the name of every pool with the class it is for."""
+        yield None, self.own.name
+        for name, kind in self.host.storage_classes.items():
+            yield name, kind.pool
+
+    def there(self, volume: Fitted) -> libvirt.virStorageVol | None:
+        """Return a volume's file, or None when it is not there."""
+        try:
+            return self.pool(volume.pool).find(volume.file)
+        except Rejected:
+            return None  # nothing is in a pool that is not there
+
+    def files(self, pools: Iterable[str]) -> frozenset[str]:
+        """Return the files of several pools, by pool and name."""
+        found: set[str] = set()
+        for name in pools:
+            with suppress(Rejected):
+                found |= {f"{name}/{file}" for file in self.pool(name).names()}
+        return frozenset(found)
+
+    def make(self, volume: Fitted) -> None:
+        """Make a volume that is not there; one that was there once is lost, and nobody's to make.
+
+        One that is there is never made smaller, and grows where nobody has it open.
+        """
+        pool = self.pool(volume.pool)
+        if (there := pool.find(volume.file)) is None:
+            if volume.made:
+                raise Rejected(
+                    f"volume {volume.name} is not in pool {volume.pool} of host {self.host.name} "
+                    f"any more: bring {volume.file} back, or take the volume off the machine",
+                    reason="VolumeLost",
+                )
+            pool.make(volume.file, volume.size_mib, volume.format)
+        else:
+            self.require_no_shrinking(volume, there)
+
+    def require_no_shrinking(self, volume: Fitted, there: libvirt.virStorageVol) -> None:
+        """Refuse a size that would cut off data."""
+        has_mib = int(there.info()[1]) // 1024**2
+        if has_mib > volume.size_mib:
+            raise Rejected(
+                f"volume {volume.name} has {has_mib}Mi and never shrinks: ask for at least that",
+                reason="VolumeCannotShrink",
+            )
+
+    def _pool_for(self, volume: Volume, refusal: type[OutOfCapacity | Rejected]) -> Pool:
+        host, name = self.host.name, volume.storage_class
+        kind = self.host.storage_classes.get(name) if name is not None else None
+        if name is not None and kind is None:
+            raise refusal(
+                f"host {host} has no storage class {name}, which volume {volume.name} asks for: "
+                "name its pool in spec.libvirt.storageClasses of the Host",
+                reason="StorageClassUnknown",
+            )
+        if volume.access is Access.MANY and not (kind and kind.shared):
+            raise refusal(
+                f"volume {volume.name} asks for ReadWriteMany, which needs a storage class that is "
+                f"shared: true in spec.libvirt.storageClasses of Host {host}",
+                reason="StorageNotShared",
+            )
+        pool = self.own if kind is None else self.pool(kind.pool)
+        if kind is not None and volume.size_mib > pool.capacity_mib:
+            raise refusal(
+                f"pool {pool.name} of host {host} holds {pool.capacity_mib}Mi, less than "
+                f"the {volume.size_mib}Mi of volume {volume.name}",
+                reason="HostFull",
+            )
+        return pool
+
+    def _file(self, ref: MachineRef, volume: Volume, pool: Pool, refusal: type[DriverError]) -> str:
+        stem = stem_of(ref, volume)
+        if volume.existing is None:
+            return stem + (RAW if volume.access is Access.MANY else QCOW2)
+        there = next((stem + end for end in (QCOW2, RAW) if pool.find(stem + end)), None)
+        if there is None:
+            raise refusal(
+                f"there is no volume {volume.existing} of namespace {ref.namespace} in pool "
+                f"{pool.name} of host {self.host.name}",
+                reason="VolumeMissing",
+            )
+        if volume.access is Access.MANY and there.endswith(QCOW2):
+            raise refusal(
+                f"volume {volume.existing} was made for one machine at a time and cannot be "
+                "ReadWriteMany",
+                reason="VolumeNotShared",
+            )
+        return there

@@ -1,0 +1,120 @@
+"""Volumes that outlive their machines on one libvirt host."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from novacron.core.errors import Rejected
+from novacron.core.machine import MachineRef
+from novacron.core.volume import KeptVolume, volume_id
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.fitted import PREFIX, Fitted, serial_of
+from novacron.drivers.libvirt.look import Domain, read
+from novacron.drivers.libvirt.mark import Mark
+from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.work import HostWork
+
+__all__ = ["LibvirtVolumes"]
+
+MIB = 1024 * 1024
+ENDINGS = (".qcow2", ".raw")
+
+
+class LibvirtVolumes(HostWork):
+    """Satisfies ``VolumeKeeping``."""
+
+    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
+        """Tell of every volume whose machine is gone.
+
+        Not of those on shared storage: their machines may be on another host.
+        """
+        del host
+        return await self._work(lambda builder: list(kept(builder)))
+
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+        """Delete volumes that were made for a machine which is gone."""
+        ids = [volume_id(ref.name, volume, ref.uid) for volume in volumes]
+
+        def remove(builder: Builder) -> None:
+            for one in ids:
+                if _holder(builder, _files(ref.namespace, one)) is None:
+                    _remove(builder, ref.namespace, one)
+
+        await self._work(remove)
+
+    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
+        """Delete one volume by its id."""
+
+        def remove(builder: Builder) -> None:
+            if (mark := _holder(builder, _files(namespace, volume))) is not None:
+                raise Rejected(
+                    f"volume {volume} is attached to {mark.namespace}/{mark.name}: take it off "
+                    "that machine first",
+                    reason="VolumeInUse",
+                )
+            if not _remove(builder, namespace, volume):
+                raise Rejected(
+                    f"there is no volume {volume} of namespace {namespace} on host {host}",
+                    reason="VolumeMissing",
+                )
+
+        await self._work(remove)
+
+
+def kept(builder: Builder) -> Iterator[KeptVolume]:
+    """Return every volume whose machine is gone. Blocks."""
+    shared = {kind.pool for kind in builder.host.storage_classes.values() if kind.shared}
+    known = {
+        volume.key for domain in _domains(builder) for volume in domain.configured.mark.volumes
+    }
+    for storage_class, name in builder.storage.pools():
+        if name in shared:
+            continue
+        try:
+            pool = builder.storage.pool(name)
+        except Rejected:
+            continue  # whoever asks for a volume of this class hears of it
+        for file in sorted(pool.names()):
+            if file.startswith(PREFIX) and f"{pool.name}/{file}" not in known:
+                yield from _told(pool, file, storage_class)
+
+
+def _told(pool: Pool, file: str, storage_class: str | None) -> Iterator[KeptVolume]:
+    namespace, _, rest = file.removeprefix(PREFIX).partition(".")
+    volume = pool.find(file)
+    if volume is not None and rest.endswith(ENDINGS):
+        size_mib = int(volume.info()[1]) // MIB
+        yield KeptVolume(namespace, rest.rpartition(".")[0], size_mib, storage_class)
+
+
+def _files(namespace: str, volume: str) -> frozenset[str]:
+    return frozenset(f"{PREFIX}{namespace}.{volume}{ending}" for ending in ENDINGS)
+
+
+def _remove(builder: Builder, namespace: str, volume: str) -> bool:
+    """Delete a volume wherever it is; say whether it was there."""
+    found = False
+    for _, name in builder.storage.pools():
+        pool = builder.storage.pool(name)
+        for file in _files(namespace, volume):
+            found |= pool.find(file) is not None
+            pool.remove(file)
+    return found
+
+
+def _holder(builder: Builder, files: frozenset[str]) -> Mark | None:
+    """Return the mark of the machine that has a volume."""
+    for domain in _domains(builder):
+        mark = domain.configured.mark
+        if any(each.file in files and _is_held(each, domain) for each in mark.volumes):
+            return mark
+    return None
+
+
+def _is_held(volume: Fitted, domain: Domain) -> bool:
+    live = domain.running.disks if domain.running else frozenset()
+    return not volume.detached or (volume.target, serial_of(volume.name)) in live
+
+
+def _domains(builder: Builder) -> Iterator[Domain]:
+    for handle in builder.pool.connection.listAllDomains():
+        if (domain := read(handle)) is not None:
+            yield domain

@@ -1,0 +1,47 @@
+"""The devices of simulated hosts: which machine was handed which.
+
+The host itself refuses to hand a device over twice, so that whoever decides by other books and
+gets them wrong is found out. The table is made when the first device is handed over.
+"""
+
+from novacron.core.errors import OutOfCapacity
+from novacron.core.machine import MachinePlan
+from novacron.drivers.simulation.host import SimulatedHost
+from novacron.drivers.simulation.store import Store
+
+__all__ = ["hand_over", "handed_over"]
+
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS devices (host_id INTEGER NOT NULL, address TEXT NOT NULL, "
+    "number INTEGER NOT NULL, PRIMARY KEY (host_id, address)) WITHOUT ROWID"
+)
+# Numbers of machines never come back, so a device of one that is gone is free.
+FORGET_GONE = "DELETE FROM devices WHERE number NOT IN (SELECT number FROM machines)"
+TAKEN = "SELECT address FROM devices WHERE host_id = ?"
+HAND_OVER = "INSERT INTO devices (host_id, address, number) VALUES (?, ?, ?)"
+EVERY = (
+    "SELECT hosts.name, address, uid FROM devices JOIN machines USING (number) "
+    "JOIN hosts ON hosts.id = devices.host_id"
+)
+
+
+def hand_over(store: Store, host: SimulatedHost, host_id: int, plan: MachinePlan) -> None:
+    """Give a new machine the devices that were chosen for it; all of them or none."""
+    store.run(TABLE)
+    store.run(FORGET_GONE)
+    has = {device.address for device in host.devices}
+    taken = {address for (address,) in store.run(TAKEN, host_id)}
+    row = store.machine(host_id, plan.ref.uid)
+    assert row is not None, "the machine was made in the same turn"
+    for device in plan.devices:
+        if device.address not in has:
+            raise OutOfCapacity(f"host {host.name} has no device {device.address}")
+        if device.address in taken:
+            raise OutOfCapacity(f"device {device.address} of host {host.name} is in use")
+        store.run(HAND_OVER, host_id, device.address, row.number)
+
+
+def handed_over(store: Store) -> dict[tuple[str, str], str]:
+    """Return the UID of the machine that has each device, by host and address."""
+    store.run(TABLE)
+    return {(host, address): uid for host, address, uid in store.run(EVERY)}

@@ -1,0 +1,154 @@
+"""Volumes of simulated machines: one list of values for each machine, and those nobody has.
+
+Takes core values and rows; what is refused here is refused in the words every driver uses.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+
+from novacron.core.errors import OutOfCapacity, Rejected
+from novacron.core.machine import MachineRef
+from novacron.core.volume import Access, Attachment, KeptVolume, SeenVolume, Volume
+from novacron.drivers.simulation import statements as sql
+from novacron.drivers.simulation.host import SimulatedHost
+from novacron.drivers.simulation.store import Store
+
+__all__ = ["NONE", "Had", "Shelf", "as_text", "from_text", "own_mib", "seen"]
+
+NONE = "[]"
+Refusal = type[OutOfCapacity | Rejected]
+
+
+@dataclass(frozen=True, slots=True)
+class Had:
+    """One volume that a machine has, or had until it was taken off."""
+
+    name: str
+    id: str
+    size_mib: int
+    storage_class: str | None
+    access: str
+    attached: bool = True
+
+
+def from_text(text: str) -> tuple[Had, ...]:
+    """Return the volumes of a row."""
+    return () if text == NONE else tuple(Had(**each) for each in json.loads(text))
+
+
+def as_text(volumes: Iterable[Had]) -> str:
+    """Return volumes as a row has them."""
+    return json.dumps([asdict(each) for each in volumes])
+
+
+def own_mib(volumes: Iterable[Had]) -> int:
+    """Return how much of the host's own disk they take, attached or not."""
+    return sum(each.size_mib for each in volumes if each.storage_class is None)
+
+
+def seen(text: str) -> tuple[SeenVolume, ...]:
+    """Tell of the volumes of a row."""
+    return tuple(
+        SeenVolume(
+            each.name,
+            each.size_mib,
+            Attachment.ATTACHED if each.attached else Attachment.DETACHED,
+            each.id,
+            each.storage_class,
+        )
+        for each in from_text(text)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """All volumes of one host, within one transaction."""
+
+    store: Store
+    host: SimulatedHost
+    host_id: int
+
+    def fitted(
+        self,
+        ref: MachineRef,
+        wanted: tuple[Volume, ...],
+        before: tuple[Had, ...],
+        refusal: Refusal,
+    ) -> tuple[Had, ...]:
+        """Return the volumes a machine has once it has those it wants."""
+        known = {each.id: each for each in before}
+        having = [self._fit(ref, volume, known, refusal) for volume in wanted]
+        ids = {each.id for each in having}
+        return (*having, *(replace(each, attached=False) for each in before if each.id not in ids))
+
+    def take(self, ref: MachineRef, volumes: Iterable[Had]) -> None:
+        """Take volumes off the shelf that a machine has now."""
+        for each in volumes:
+            self.drop(ref.namespace, each.id)
+
+    def kept(self) -> list[KeptVolume]:
+        """Tell of volumes that no machine has, but for those that other hosts see too."""
+        shared = {each.name for each in self.host.storage_classes if each.shared}
+        rows = self.store.run(sql.LIST_KEPT, self.host_id).fetchall()
+        return [KeptVolume(*row[:4]) for row in rows if row[3] not in shared]
+
+    def delete(self, namespace: str, volume: str) -> bool:
+        """Delete a volume; refuse one that a machine has, and say whether there was one."""
+        self._require_unused(namespace, volume, but="")
+        return self.drop(namespace, volume)
+
+    def drop(self, namespace: str, volume: str) -> bool:
+        """Delete a volume that is on the shelf; say whether it was."""
+        return self.store.run(sql.TAKE_KEPT, self.host_id, namespace, volume).rowcount > 0
+
+    def _fit(
+        self, ref: MachineRef, volume: Volume, known: Mapping[str, Had], refusal: Refusal
+    ) -> Had:
+        self._require_class(volume, refusal)
+        one = volume.id_for(ref.name, ref.uid)
+        has_mib = known[one].size_mib if one in known else self._found(ref, volume, one, refusal)
+        if has_mib > volume.size_mib:
+            raise Rejected(
+                f"volume {volume.name} has {has_mib}Mi and never shrinks: ask for at least that",
+                reason="VolumeCannotShrink",
+            )
+        return Had(volume.name, one, volume.size_mib, volume.storage_class, volume.access)
+
+    def _found(self, ref: MachineRef, volume: Volume, one: str, refusal: Refusal) -> int:
+        """Return the size of a volume that the machine does not have yet; nothing for a new one."""
+        if volume.access is not Access.MANY:
+            self._require_unused(ref.namespace, one, but=ref.uid)
+        values = (self.host_id, ref.namespace, one)
+        found = self.store.run(sql.FIND_VOLUME, *values, *values).fetchone()
+        if found is None and volume.existing is not None:
+            raise refusal(
+                f"there is no volume {one} of namespace {ref.namespace} on host {self.host.name}",
+                reason="VolumeMissing",
+            )
+        return 0 if found is None else int(found[0])
+
+    def _require_class(self, volume: Volume, refusal: Refusal) -> None:
+        name, host = volume.storage_class, self.host.name
+        kind = next((each for each in self.host.storage_classes if each.name == name), None)
+        if name is not None and kind is None:
+            raise refusal(
+                f"host {host} has no storage class {name}, which volume {volume.name} asks for: "
+                "add it to spec.simulation.storageClasses of the Host",
+                reason="StorageClassUnknown",
+            )
+        if volume.access is Access.MANY and not (kind and kind.shared):
+            raise refusal(
+                f"volume {volume.name} asks for ReadWriteMany, which needs a storage class that is "
+                f"shared: true in spec.simulation.storageClasses of Host {host}",
+                reason="StorageNotShared",
+            )
+
+    def _require_unused(self, namespace: str, volume: str, *, but: str) -> None:
+        found = self.store.run(sql.WHO_HAS, self.host_id, namespace, volume, but).fetchone()
+        if found is not None:
+            raise Rejected(
+                f"volume {volume} is attached to {namespace}/{found[0]}: take it off that machine "
+                "first",
+                reason="VolumeInUse",
+            )

@@ -1,0 +1,95 @@
+"""What volumes of ``novacron.io/v1alpha1`` mean to the core, and back."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any
+
+from novacron.core.offer import Offer, OfferKind
+from novacron.core.quantity import format_mib, mib
+from novacron.core.volume import Access, KeptVolume, Reclaim, SeenVolume, Volume
+
+__all__ = [
+    "classes_needed",
+    "classes_of",
+    "detached_mib",
+    "listed_mib",
+    "volume_of",
+    "written_kept",
+    "written_volumes",
+]
+
+Object = dict[str, Any]
+
+MOST_TOLD = 100
+
+
+def volume_of(written: Object) -> Volume:
+    """Return a volume as it is asked for."""
+    return Volume(
+        name=written["name"],
+        size_mib=mib(written["size"]),
+        storage_class=written.get("storageClass"),
+        access=Access(written.get("accessMode", Access.ONCE)),
+        reclaim=Reclaim(written.get("reclaimPolicy", Reclaim.RETAIN)),
+        existing=written.get("existing"),
+    )
+
+
+def classes_needed(volumes: Iterable[Volume]) -> frozenset[Offer]:
+    """Return which storage classes a host must have for volumes."""
+    return frozenset(
+        Offer(OfferKind.STORAGE, _class(volume.storage_class or "", volume.access is Access.MANY))
+        for volume in volumes
+        if volume.storage_class or volume.access is Access.MANY
+    )
+
+
+def classes_of(settings: Mapping[str, Any]) -> Iterator[Offer]:
+    """Return the storage classes a host has, by the settings of its driver."""
+    for each in settings.get("storageClasses") or ():
+        for shared in {False, each.get("shared", False)}:
+            yield Offer(OfferKind.STORAGE, _class(each["name"], shared))
+
+
+def _class(name: str, shared: bool) -> str:  # noqa: FBT001 - what a class is known by
+    return f"{name} (shared)".strip() if shared else name
+
+
+def written_volumes(seen: Iterable[SeenVolume]) -> list[Object] | None:
+    """Return the volumes of a machine as its status has them."""
+    return [
+        {
+            "name": volume.name,
+            "id": volume.id,
+            "size": format_mib(volume.size_mib),
+            **({"storageClass": volume.storage_class} if volume.storage_class else {}),
+            "state": volume.attachment.value,
+        }
+        for volume in seen
+    ] or None
+
+
+def listed_mib(status: Mapping[str, Any]) -> int:
+    """Return how much of its host's own disk the volumes of a status take."""
+    return sum(mib(each["size"]) for each in _own(status))
+
+
+def detached_mib(status: Mapping[str, Any], ids: Container[str]) -> int:
+    """Return how much of it those take that the machine has no more or is to have no more."""
+    return sum(mib(each["size"]) for each in _own(status) if each["id"] not in ids)
+
+
+def _own(status: Mapping[str, Any]) -> list[Object]:
+    return [each for each in status.get("volumes") or () if not each.get("storageClass")]
+
+
+def written_kept(kept: tuple[KeptVolume, ...]) -> list[Object] | None:
+    """Return volumes without a machine as a host's status has them."""
+    return [
+        {
+            "namespace": volume.namespace,
+            "id": volume.id,
+            "size": format_mib(volume.size_mib),
+            **({"storageClass": volume.storage_class} if volume.storage_class else {}),
+        }
+        for volume in kept[:MOST_TOLD]
+    ] or None

@@ -1,0 +1,174 @@
+"""Makes qcow2 of images in other formats, with qemu-img under limits.
+
+The file is anybody's, so qemu-img is told what it is and where its one disk lies, has no network,
+no rights and no other file, and ends when it takes too long. Both files have no name: whatever
+happens to this process, nothing is left of them.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from novacron.core.errors import Busy, DriverError, Rejected
+from novacron.images.fetch import CHUNK, Fetch
+from novacron.images.inspect import HEADER_BYTES, Inspected, inspect
+
+__all__ = ["Converted", "converted"]
+
+CONFINE = Path(__file__).with_name("confine.py")
+MEMORY_BYTES = 2 * 1024**3
+DEADLINE_SECONDS = 3600
+LOOK_SECONDS = 0.2
+MOST_MEMBERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """An image that can be used now, as a file of this machine without a name."""
+
+    inspected: Inspected
+    length: int
+    _file: IO[bytes]
+
+    def chunks(self) -> Iterator[bytes]:
+        """Return its bytes."""
+        self._file.seek(0)
+        while chunk := self._file.read(CHUNK):
+            yield chunk
+
+
+@dataclass(frozen=True, slots=True)
+class _Disk:
+    """Where in a file a disk lies."""
+
+    format: str
+    start: int
+    length: int
+
+
+@contextmanager
+def converted(fetch: Fetch, scratch: Path | None, beat: Callable[[], None]) -> Iterator[Converted]:
+    """Read an image to its end, check it, and give it back as qcow2."""
+    with _nameless(scratch) as source, _nameless(scratch) as target:
+        try:
+            for chunk in fetch.chunks():
+                source.write(chunk)
+            source.flush()
+        except OSError as error:
+            raise _no_room(error) from error
+        disk = _disk(fetch, source)
+        _convert(fetch, disk, source, target, beat)
+        target.seek(0)
+        inspected = inspect(target.read(HEADER_BYTES), fetch.shown)
+        fetch.limits.require_size(fetch.shown, inspected.virtual_bytes or 0)
+        yield Converted(inspected, os.fstat(target.fileno()).st_size, target)
+
+
+@contextmanager
+def _nameless(directory: Path | None) -> Iterator[IO[bytes]]:
+    with tempfile.TemporaryFile(dir=directory) as file:
+        # qemu-img opens it by its number, as nobody; nobody else can get at it.
+        os.fchmod(file.fileno(), 0o666)
+        yield file
+
+
+def _disk(fetch: Fetch, source: IO[bytes]) -> _Disk:
+    if fetch.inspected.format != "ova":
+        return _Disk(fetch.inspected.format, 0, fetch.done)
+    source.seek(0)
+    try:
+        with tarfile.open(fileobj=source, mode="r:") as archive:
+            members = [member for member, _ in zip(archive, range(MOST_MEMBERS), strict=False)]
+    except (tarfile.TarError, ValueError, OSError) as error:
+        raise _refusal(fetch, f"is a damaged ova: {error}") from error
+    disks = [each for each in members if each.isreg() and each.name.lower().endswith(".vmdk")]
+    if len(disks) != 1:
+        raise _refusal(fetch, f"is an ova with {len(disks)} vmdk disks; exactly one can be used")
+    disk = disks[0]
+    source.seek(disk.offset_data)
+    inner = inspect(source.read(min(HEADER_BYTES, disk.size)), f"{fetch.shown} ({disk.name})")
+    if inner.format != "vmdk":
+        raise _refusal(fetch, f"is an ova whose disk {disk.name} is {inner.format}, not vmdk")
+    fetch.limits.require_size(fetch.shown, inner.virtual_bytes or 0)
+    return _Disk("vmdk", disk.offset_data, disk.size)
+
+
+def _convert(
+    fetch: Fetch, disk: _Disk, source: IO[bytes], target: IO[bytes], beat: Callable[[], None]
+) -> None:
+    size = fetch.limits.unfolded_bytes(fetch.done)
+    limits = (str(MEMORY_BYTES), str(DEADLINE_SECONDS), str(size))
+    command = [sys.executable, "-I", "-S", str(CONFINE), *limits]
+    command += [_program(), "convert", "-q", "-O", "qcow2"]
+    command += [_given(disk, source), f"/dev/fd/{target.fileno()}"]
+    files = (source.fileno(), target.fileno())
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(
+            command, pass_fds=files, stdin=subprocess.DEVNULL, stdout=said, stderr=said
+        ) as process,
+    ):
+        try:
+            _await(process, beat)
+        finally:
+            process.kill()
+            process.wait()
+        said.seek(0)
+        words = said.read(4096).decode(errors="replace")
+        if process.returncode:
+            raise _failure(fetch, words, size, target)
+
+
+def _program() -> str:
+    found = shutil.which("qemu-img")
+    if found is None:
+        raise _no_room(FileNotFoundError("qemu-img is not installed where it runs"))
+    return found
+
+
+def _given(disk: _Disk, source: IO[bytes]) -> str:
+    """Return the disk with nothing left to be guessed, above all no backing file."""
+    file = {"driver": "file", "filename": f"/dev/fd/{source.fileno()}", "read-only": True}
+    part = {"driver": "raw", "offset": disk.start, "size": disk.length, "file": file}
+    return "json:" + json.dumps({"driver": disk.format, "backing": None, "file": part})
+
+
+def _await(process: "subprocess.Popen[bytes]", beat: Callable[[], None]) -> None:
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        beat()
+        try:
+            process.wait(LOOK_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def _failure(fetch: Fetch, words: str, size: int, target: IO[bytes]) -> DriverError:
+    if os.fstat(target.fileno()).st_size >= size or "File too large" in words:
+        return _refusal(
+            fetch,
+            f"unfolds to more than {size // 1024**2} MiB, which no honest image of its size does",
+            reason="ImageTooLarge",
+        )
+    last = (words.strip().splitlines() or ["it took too long"])[-1]
+    if "No space left" in words:
+        return _no_room(OSError(last))
+    return _refusal(fetch, f"cannot be converted: {last[:300]}")
+
+
+def _no_room(error: OSError) -> Busy:
+    return Busy(f"the operator cannot convert images at present: {error}", reason="NoScratchSpace")
+
+
+def _refusal(fetch: Fetch, why: str, *, reason: str = "NotAnImage") -> Rejected:
+    return Rejected(f"image {fetch.shown} {why}", reason=reason)

@@ -1,0 +1,131 @@
+"""Reads on after a broken connection, from where it broke off.
+
+Only the same bytes are gone on with: those that the source recognises by its own mark, or, where
+it has none, those that a checksum proves in the end.
+"""
+
+import http.client
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import timedelta
+
+from novacron.core.errors import Busy, DriverError
+from novacron.images.bytes import Bytes, Opened
+
+__all__ = ["Clock", "Steady"]
+
+LATER = timedelta(seconds=5)
+# A source that gives nothing for so long is given up; what was read is then read again later.
+PATIENCE_SECONDS = 30.0
+PAUSE_SECONDS = 1.0
+SKIP_BYTES = 1024 * 1024
+# Less than that in a window is nobody's network, but somebody who wants to keep us busy.
+WINDOW_SECONDS = 120.0
+WINDOW_BYTES = 64 * 1024
+
+
+class Clock:
+    """Tells the time and lets it pass."""
+
+    now: Callable[[], float] = staticmethod(time.monotonic)
+    sleep: Callable[[float], None] = staticmethod(time.sleep)
+
+
+class Steady:
+    """One image's bytes as a stream that outlives connections.
+
+    ``beat`` is called at least every ten seconds or so while it reads or waits.
+    """
+
+    def __init__(
+        self,
+        source: Bytes,
+        beat: Callable[[], None],
+        *,
+        proven: bool,
+        clock: Clock | None = None,
+    ) -> None:
+        self._source = source
+        self._beat = beat
+        self._proven = proven
+        self._clock = clock or Clock()
+        self._stack = ExitStack()
+        self.first: Opened = self._stack.enter_context(source.open())
+        self._current = self.first
+        self.position = 0
+        self._window = (self._clock.now(), 0)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._stack.close()
+
+    def read(self, size: int) -> bytes:
+        """Return up to so many bytes; none at the very end."""
+        deadline = self._clock.now() + PATIENCE_SECONDS
+        while True:
+            why = "the connection broke off"
+            try:
+                data = self._current.stream.read(size)
+            except (OSError, http.client.HTTPException) as error:
+                data, why = b"", str(error) or type(error).__name__
+            else:
+                if data or self._at_end():
+                    self._advance(len(data))
+                    return data
+            self._again(deadline, why)
+
+    def _at_end(self) -> bool:
+        return self.first.length is None or self.position >= self.first.length
+
+    def _advance(self, count: int) -> None:
+        self.position += count
+        self._beat()
+        since, before = self._window
+        if self._clock.now() - since > WINDOW_SECONDS:
+            if count and self.position - before < WINDOW_BYTES:
+                raise self._trouble("comes too slowly")
+            self._window = (self._clock.now(), self.position)
+
+    def _again(self, deadline: float, why: str) -> None:
+        """Connect once more and go to where it broke off."""
+        while True:
+            self._stack.close()
+            self._beat()
+            self._clock.sleep(PAUSE_SECONDS)
+            if self._clock.now() > deadline:
+                told = "" if self.first.length is None else f" of {self.first.length}"
+                raise self._trouble(f"stopped after {self.position}{told} bytes: {why}")
+            try:
+                opened = self._stack.enter_context(
+                    self._source.open(self.position, self.first.validator)
+                )
+                self._adopt(opened)
+            except (OSError, http.client.HTTPException) as error:
+                why = str(error) or type(error).__name__
+            except Busy as error:
+                if error.reason != "ImageUnreachable":
+                    raise
+                why = str(error)
+            else:
+                return
+
+    def _adopt(self, opened: Opened) -> None:
+        same = opened.version == self.first.version and opened.length == self.first.length
+        resumes = opened.start == self.position
+        if not (self._proven or (same and self.first.validator)):
+            raise self._trouble(
+                "stopped half-way, and its server cannot tell if it is still the same"
+            )
+        if not (resumes or same):
+            raise self._trouble("changed while it was read")
+        self._current = opened
+        left = self.position - opened.start
+        while left and (skipped := opened.stream.read(min(left, SKIP_BYTES))):
+            left -= len(skipped)
+            self._beat()
+        if left:
+            raise OSError("the connection broke off")
+
+    def _trouble(self, what: str) -> DriverError:
+        return Busy(f"image {self._source.shown} {what}", LATER, reason="ImageIncomplete")

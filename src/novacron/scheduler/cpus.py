@@ -1,0 +1,40 @@
+"""On how many other hosts a machine could go on running that was started on one."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from novacron.core.cpu import Cpu
+
+__all__ = ["CpuIndex"]
+
+
+class CpuIndex:
+    """Rows by their CPU; there are few kinds of CPU, however many hosts."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Cpu, set[int]] = {}
+        self._ratings: NDArray[np.float64] | None = None
+
+    def change(self, row: int, old: Cpu | None, new: Cpu | None) -> None:
+        """Give a row another CPU, or one that nobody knows."""
+        if old == new:
+            return
+        self._ratings = None
+        if old is not None:
+            self._rows[old].discard(row)
+            if not self._rows[old]:
+                del self._rows[old]
+        if new is not None:
+            self._rows.setdefault(new, set()).add(row)
+
+    def onward(self, size: int) -> NDArray[np.float64] | None:
+        """Return the share of the other hosts that could take over; None if all are alike."""
+        if len(self._rows) < 2:
+            return None
+        if self._ratings is None or self._ratings.size != size:
+            self._ratings = np.zeros(size)
+            others = sum(map(len, self._rows.values())) - 1
+            for cpu, rows in self._rows.items():
+                able = sum(len(there) for to, there in self._rows.items() if to.can_take_over(cpu))
+                self._ratings[list(rows)] = (able - 1) / others
+        return self._ratings

@@ -1,0 +1,47 @@
+"""Filters on what a host has that others may not: abilities, storage, networks."""
+
+from functools import partial
+
+import numpy as np
+
+from novacron.core.offer import OfferKind
+from novacron.scheduler.filter import Asked, Filter, Refused, have, some
+from novacron.scheduler.table import HostTable, Mask
+
+__all__ = ["OFFER_FILTERS"]
+
+
+REMEDIES = {OfferKind.STORAGE: " in storageClasses of the Host"}
+
+
+def _without(kind: OfferKind, table: HostTable, asked: Asked) -> Mask | None:
+    if not asked.machine.needs:
+        return None
+    needed = [offer for offer in asked.machine.needs if offer.kind == kind]
+    if not needed:
+        return None
+    mask = np.zeros(table.size, dtype=np.bool_)
+    for offer in needed:
+        mask |= ~table.offering(offer)
+    return mask
+
+
+def _say(kind: OfferKind, words: str, asked: Asked, refused: Refused) -> str:
+    missing = (
+        offer.name
+        for host in refused.hosts
+        for offer in asked.machine.needs
+        if offer.kind == kind and host.offers.isdisjoint((offer, offer.any))
+    )
+    verb = "cannot do" if kind is OfferKind.CAPABILITY else f"{have(refused)} no {words}"
+    return f"{verb} {some(missing)}{REMEDIES.get(kind, '')}"
+
+
+OFFER_FILTERS = tuple(
+    Filter(kind.value, partial(_without, kind), partial(_say, kind, words))
+    for kind, words in (
+        (OfferKind.CAPABILITY, ""),
+        (OfferKind.STORAGE, "storage class"),
+        (OfferKind.NETWORK, "network"),
+    )
+)

@@ -1,0 +1,263 @@
+"""Snapshots of a real guest: what it wrote before is there again, what it wrote after is not."""
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import libvirt
+import libvirt_qemu
+import pytest
+import yaml
+
+from e2e.libvirt.conftest import LibvirtStage
+from e2e.libvirt.test_real_machine import said
+from machines import condition
+from novacron.core.quantity import parse_quantity
+from novacron.drivers.libvirt import snapshot_record as on_record
+from novacron.drivers.libvirt.domain import root_volume
+from operators import eventually
+
+Object = dict[str, Any]
+
+ROOT = Path(__file__).parents[3]
+EVERY_MINUTE = {"schedule": "* * * * *", "timeZone": "Europe/Vienna", "retention": 2}
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with the command line and a guest."""
+
+    real: LibvirtStage
+    name: str
+
+    @property
+    def obj(self) -> Object:
+        found = self.real.scene.api.machine(self.real.scene.namespace, self.name)
+        assert found is not None
+        return found
+
+    @property
+    def domain(self) -> libvirt.virDomain:
+        return self.real.domain(self.obj)
+
+    def call(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Type a command."""
+        kubeconfig = self.real.scene.operator.plane.kubeconfig
+        return subprocess.run(
+            [sys.executable, "-m", "novacron.app.entry", "vm", "snapshot", *arguments],
+            env={**os.environ, "KUBECONFIG": str(kubeconfig)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    def ok(self, command: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Type a command that works."""
+        flags = ("-n", self.real.scene.namespace)
+        done = self.call(command, self.name, *arguments, *flags)
+        assert done.returncode == 0, (done.stderr, self.real.scene.operator.log)
+        return done
+
+    def fails(self, command: str, *arguments: str) -> str:
+        """Type a command that does not, and return what it says."""
+        done = self.call(command, self.name, *arguments, "-n", self.real.scene.namespace)
+        assert done.returncode == 1, done
+        return done.stderr.splitlines()[-1]
+
+    def agent(self, command: str, **arguments: Any) -> Any:
+        """Ask the guest's agent."""
+        question = json.dumps({"execute": command, "arguments": arguments})
+        answer = libvirt_qemu.qemuAgentCommand(self.domain, question, 5, 0)
+        return json.loads(answer)["return"]
+
+    def until_agent(self) -> None:
+        """Wait until the guest's agent answers."""
+
+        def answers() -> bool:
+            try:
+                return self.agent("guest-ping") == {}
+            except libvirt.libvirtError:
+                return False
+
+        eventually(answers, lambda: said(self.real, self.obj["metadata"]["uid"])[-500:])
+
+    def shell(self, line: str) -> str:
+        """Run something in the guest, and return what it printed."""
+        arguments = {"path": "/bin/sh", "arg": ["-c", line], "capture-output": True}
+        pid = self.agent("guest-exec", **arguments)["pid"]
+        deadline = time.monotonic() + 30
+        while not (done := self.agent("guest-exec-status", pid=pid))["exited"]:
+            assert time.monotonic() < deadline, line
+            time.sleep(0.1)
+        assert done["exitcode"] == 0, done
+        return base64.b64decode(done.get("out-data", "")).decode().strip()
+
+    def write(self, text: str) -> None:
+        """Have the guest keep something on its disk."""
+        self.shell(f"echo {text} >/root/notes; sync")
+
+    def ticks(self) -> list[int]:
+        """Return what the guest counted so far."""
+        found = re.findall(r"tick (\d+)", said(self.real, self.obj["metadata"]["uid"]))
+        return [int(each) for each in found]
+
+    def steps_back(self) -> list[int]:
+        """Return where the guest counted on after it had counted further."""
+        ticks = self.ticks()
+        return [tick for before, tick in pairwise(ticks) if tick <= before]
+
+    def disk_bytes(self) -> int:
+        """Return how large its first disk is."""
+        pool = self.real.outside.storagePoolLookupByName("novacron")
+        name = root_volume(self.obj["metadata"]["uid"])
+        return int(pool.storageVolLookupByName(name).info()[1])
+
+    def listed(self) -> dict[str, Object]:
+        return {each["name"]: each for each in self.obj.get("status", {}).get("snapshots") or ()}
+
+
+def test_a_guest_goes_back_to_its_disk_and_to_its_memory(real: LibvirtStage) -> None:
+    """One boot for all that needs a guest which writes."""
+    real.create("ledger")
+    real.scene.until_running("ledger")
+    person = Person(real, "ledger")
+    person.until_agent()
+    person.write("before")
+    done = person.ok("create", "disks", "--wait")
+    assert "snapshot disks of ledger taken" in done.stdout
+    person.write("between")
+    eventually(lambda: len(person.ticks()) > 1, lambda: str(person.ticks()))
+    person.ok("create", "memory", "--memory", "--wait")
+    at_snapshot = person.ticks()[-1]
+    person.write("after")
+    listed = person.listed()
+    assert listed["disks"]["quiesced"]
+    assert not listed["disks"].get("memory")
+    assert listed["memory"]["memory"]
+    sizes = {name: parse_quantity(each["size"]) for name, each in listed.items()}
+    assert sizes["memory"] - sizes["disks"] > 20 * 2**20, "it has the memory too"
+    assert sizes["disks"] > 2**16, "what the guest wrote since its image"
+    migratable = condition(person.obj, "LiveMigratable")
+    assert migratable["status"] == "False"
+
+    eventually(lambda: person.ticks()[-1] > at_snapshot + 1, lambda: str(person.ticks()))
+    done = person.ok("restore", "memory", "--yes", "--wait")
+    assert "was brought back to snapshot memory" in done.stdout
+    eventually(lambda: len(person.steps_back()) == 1, lambda: str(person.ticks()))
+    assert person.steps_back()[0] <= at_snapshot + 1, "it counts on from there"
+    person.until_agent()
+    assert person.shell("cat /root/notes") == "between"
+    assert "boot=2" not in said(real, person.obj["metadata"]["uid"])
+
+    person.ok("restore", "disks", "--yes", "--wait")
+    real.scene.until_running("ledger")
+    eventually(
+        lambda: said(real, person.obj["metadata"]["uid"]).count("boot=2") == 1, lambda: "boot"
+    )
+    person.until_agent()
+    assert person.shell("cat /root/notes") == "before"
+    assert not real.domain(person.obj).snapshotCurrent().getName().startswith("novacron")
+    drifted = condition(person.obj, "Configured")
+    assert not drifted
+
+    _leave_remains(person.domain)
+    eventually(
+        lambda: sorted(person.domain.snapshotListNames()) == ["disks", "memory"],
+        lambda: str(person.domain.snapshotListNames()),
+    )
+    person.write("thawed")
+    assert list(person.listed()) == ["disks", "memory"]
+
+    assert "has no snapshot" in person.fails("restore", "nothing", "--yes")
+    assert "has a snapshot" in person.fails("create", "disks")
+    person.ok("delete", "memory", "--wait")
+    assert list(person.listed()) == ["disks"]
+    assert person.obj["spec"]["snapshots"] == [{"name": "disks"}]
+    table = person.ok("list").stdout.splitlines()
+    assert table[0].split() == [*("NAME", "CREATED", "AGE", "SIZE", "MEMORY", "QUIESCED", "STATE")]
+
+
+def _leave_remains(domain: libvirt.virDomain) -> None:
+    """Do what operators do that are killed at the end of a restore and amid a snapshot."""
+    now, disks = datetime.now(UTC), on_record.find(domain, "disks")
+    assert disks is not None
+    over = on_record.Note(made=True, restored=disks.note.restored)
+    on_record.write(domain, on_record.MARKER, over, now)
+    on_record.write(domain, "half", on_record.Note(), now)
+    domain.fsFreeze()
+
+
+def test_a_guest_without_an_agent_and_one_that_is_off_have_snapshots_too(
+    real: LibvirtStage,
+) -> None:
+    """And one that somebody took with virsh stays theirs."""
+    real.deaf("deaf")
+    person = Person(real, "deaf")
+    person.domain.snapshotCreateXML("<domainsnapshot><name>theirs</name></domainsnapshot>", 0)
+    person.ok("create", "running", "--wait")
+    assert not person.listed()["running"].get("quiesced")
+    assert "somebody else took a snapshot theirs" in person.fails("create", "theirs", "--wait")
+    assert person.obj["spec"]["snapshots"] == [{"name": "running"}], "what failed is not kept"
+    real.patch("deaf", {"template": {"spec": {"resources": {"disk": "300Mi"}}}})
+    real.scene.until("deaf", lambda _: person.disk_bytes() == 300 * 2**20)
+    real.patch("deaf", {"running": False, "snapshots": [{"name": "stopped", "memory": True}]})
+    real.scene.until("deaf", lambda obj: obj["status"]["phase"] == "Stopped")
+    real.scene.until("deaf", lambda _: "stopped" in person.listed())
+    assert not person.listed()["stopped"].get("memory")
+    assert set(person.listed()) == {"running", "stopped"}
+    person.ok("restore", "running", "--yes", "--wait")
+    assert person.obj["status"]["phase"] == "Stopped"
+    person.ok("delete", "running", "--wait")
+    # The disk went back to its size of then, and grew again as its owner wants it.
+    real.scene.until("deaf", lambda _: person.disk_bytes() == 300 * 2**20)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(400)
+def test_a_schedule_is_followed_on_real_disks(real: LibvirtStage) -> None:
+    """Two are kept, the oldest goes; none is taken twice for a minute."""
+    body = real.create("nightly")
+    real.patch("nightly", {"snapshotPolicy": EVERY_MINUTE})
+    person = Person(real, "nightly")
+    seen: set[str] = set()
+
+    def three() -> bool:
+        seen.update(person.listed())
+        return len(seen) >= 3
+
+    eventually(three, lambda: str(seen), 300)
+    real.scene.until("nightly", lambda _: len(person.listed()) == 2)
+    assert set(person.listed()) <= set(sorted(seen)[-3:])
+    names = person.domain.snapshotListNames()
+    assert len(names) == len(set(names)) == 2
+    assert body["metadata"]["name"] == "nightly"
+
+
+def test_the_example_does_what_its_words_say(real: LibvirtStage) -> None:
+    """It is what people begin with."""
+    (body,) = yaml.safe_load_all((ROOT / "examples/10-snapshots.yaml").read_text())
+    body["metadata"]["namespace"] = real.scene.namespace
+    body["spec"]["template"]["spec"]["nodeSelector"] = {"test/host": real.host}
+    real.scene.api.create(body)
+    person = Person(real, "ledger")
+    real.scene.until("ledger", lambda _: "before-upgrade" in person.listed())
+    schedule = person.obj["status"]["snapshotSchedule"]
+    assert schedule["schedule"] == "0 2 * * * Europe/Vienna"
+    assert schedule["nextTime"] > schedule["since"]
+    real.patch("ledger", {"snapshotPolicy": {"onDelete": "Protect"}})
+    real.scene.api.delete_machine(real.scene.namespace, "ledger")
+    real.scene.until(
+        "ledger", lambda obj: condition(obj, "Removed").get("reason") == "SnapshotsProtected"
+    )
+    real.patch("ledger", {"snapshots": [{"name": "before-upgrade", "discard": True}]})
+    real.scene.until_gone("ledger")

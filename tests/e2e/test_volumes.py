@@ -1,0 +1,110 @@
+"""Volumes from the API server to a simulated host and back."""
+
+import pytest
+
+from api import Refused
+from e2e.conftest import Stage
+from machines import Object, condition, virtual_machine
+
+DATA = {"name": "data", "size": "100Gi"}
+
+
+def volumes(obj: Object) -> dict[str, str]:
+    """Return the state of each volume."""
+    return {each["name"]: each["state"] for each in obj["status"].get("volumes") or []}
+
+
+def change(stage: Stage, name: str, *wanted: Object) -> None:
+    """Give a machine other volumes."""
+    patch = {"spec": {"template": {"spec": {"volumes": list(wanted)}}}}
+    stage.api.patch_machine(stage.namespace, name, patch)
+
+
+def test_volumes_on_the_hosts_own_disk_are_reserved_there(stage: Stage) -> None:
+    """Also what was taken off, and more than fits is refused while the rest goes on."""
+    host = stage.add_host(disk="250Gi")
+    stage.api.create(virtual_machine("roomy", stage.namespace, on=host, volumes=[DATA]))
+    obj = stage.until_running("roomy")
+    assert volumes(obj) == {"data": "Attached"}
+    assert obj["status"]["reservation"]["disk"] == "110Gi"
+    assert obj["status"]["resources"]["disk"]["available"] == "10Gi", "the first disk"
+    change(stage, "roomy")
+    obj = stage.until("roomy", lambda obj: volumes(obj) == {"data": "Detached"})
+    assert obj["status"]["reservation"]["disk"] == "110Gi"
+    change(stage, "roomy", {"name": "more", "size": "200Gi"})
+    obj = stage.until("roomy", lambda obj: condition(obj, "Placed").get("status") == "False")
+    assert "lacks disk" in condition(obj, "Placed")["message"]
+    assert (obj["status"]["phase"], volumes(obj)) == ("Running", {"data": "Detached"})
+    change(stage, "roomy", DATA)
+    stage.until("roomy", lambda obj: volumes(obj) == {"data": "Attached"})
+
+
+def test_a_machine_goes_to_the_host_that_has_its_class_and_its_kept_volume(stage: Stage) -> None:
+    """Until there is one it waits, and says what to set."""
+    first, second = stage.add_host(labels={"zone": "v"}), stage.add_host(labels={"zone": "v"})
+    fast = {**DATA, "storageClass": "fast-ssd"}
+    body = virtual_machine("picky", stage.namespace, volumes=[fast])
+    body["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "v"}
+    stage.api.create(body)
+    obj = stage.until("picky", lambda obj: condition(obj, "Ready").get("status") == "False")
+    obj = stage.until("picky", lambda obj: "fast-ssd" in condition(obj, "Ready")["message"])
+    classes = {"simulation": {"storageClasses": [{"name": "fast-ssd"}]}}
+    stage.api.patch_host(second, {"spec": classes})
+    obj = stage.until_running("picky")
+    assert obj["status"]["nodeName"] == second
+    kept = obj["status"]["volumes"][0]["id"]
+    stage.api.delete_machine(stage.namespace, "picky")
+    stage.until_gone("picky")
+
+    body["metadata"] = {"name": "heir", "namespace": stage.namespace}
+    body["spec"]["template"]["spec"]["volumes"] = [{**fast, "existing": kept}]
+    stage.api.create(body)
+    obj = stage.until_running("heir")
+    assert (obj["status"]["nodeName"], volumes(obj)) == (second, {"data": "Attached"})
+    assert obj["status"]["volumes"][0]["id"] == kept
+    assert first != second
+
+
+def test_only_what_is_to_go_with_its_machine_goes(stage: Stage) -> None:
+    """By what its owner said last."""
+    host = stage.add_host()
+    scratch = {"name": "scratch", "size": "1Gi", "reclaimPolicy": "Delete"}
+    spared = {"name": "spared", "size": "1Gi", "reclaimPolicy": "Delete"}
+    wanted = [DATA, scratch, spared]
+    stage.api.create(virtual_machine("owner", stage.namespace, on=host, volumes=wanted))
+    stage.until_running("owner")
+    change(stage, "owner", DATA, scratch, {**spared, "reclaimPolicy": "Retain"})
+    stage.api.delete_machine(stage.namespace, "owner")
+    stage.until_gone("owner")
+    with stage.world() as world:
+        kept = [each for each in world.kept_volumes() if each.namespace == stage.namespace]
+    names = {each.id.rpartition("-")[0] for each in kept if each.id.startswith("owner.")}
+    assert names == {"owner.data", "owner.spared"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (DATA, {**DATA, "size": "50Gi"}, "volumes can grow but never shrink"),
+        (DATA, {**DATA, "storageClass": "x"}, "storageClass of a volume cannot change"),
+        (DATA, {**DATA, "accessMode": "ReadWriteMany"}, "accessMode of a volume cannot change"),
+        (DATA, {**DATA, "existing": "a.b-0123abcd"}, "existing of a volume cannot change"),
+        (None, {**DATA, "existing": "other"}, "must be the id of a volume"),
+        (
+            None,
+            {**DATA, "existing": "a.b-0123abcd", "reclaimPolicy": "Delete"},
+            "is not deleted with it",
+        ),
+        (None, {**DATA, "accessMode": "ReadOnlyMany"}, "ReadOnlyMany needs existing"),
+        (None, {**DATA, "reclaimPolicy": "Recycle"}, 'supported values: "Delete", "Retain"'),
+    ],
+)
+def test_the_api_says_what_a_volume_cannot_be(
+    stage: Stage, before: Object | None, after: Object, sentence: str
+) -> None:
+    """In one sentence, before anybody acts on it."""
+    had = [before] if before else []
+    body = virtual_machine("never", stage.namespace, on="nowhere", volumes=had)
+    stage.api.create(body)
+    with pytest.raises(Refused, match=sentence):
+        change(stage, "never", after)

@@ -1,0 +1,38 @@
+"""A look inside a guest through its agent, as somebody with virsh has it."""
+
+import base64
+import json
+import time
+from typing import Any
+
+import libvirt
+import libvirt_qemu
+
+__all__ = ["agent_answers", "inside"]
+
+SECONDS = 60
+
+
+def inside(domain: libvirt.virDomain, line: str) -> str:
+    """Run a line of shell in a guest and return what it printed."""
+    arguments = {"path": "/bin/sh", "arg": ["-c", line], "capture-output": True}
+    pid = _ask(domain, "guest-exec", **arguments)["pid"]
+    deadline = time.monotonic() + SECONDS
+    while not (done := _ask(domain, "guest-exec-status", pid=pid))["exited"]:
+        assert time.monotonic() < deadline, f"{line} does not end"
+        time.sleep(0.1)
+    return base64.b64decode(done.get("out-data") or "").decode().strip()
+
+
+def agent_answers(domain: libvirt.virDomain) -> bool:
+    """Say whether a guest's agent is there."""
+    try:
+        _ask(domain, "guest-ping")
+    except libvirt.libvirtError:
+        return False
+    return True
+
+
+def _ask(domain: libvirt.virDomain, command: str, **arguments: Any) -> Any:
+    question = json.dumps({"execute": command, "arguments": arguments})
+    return json.loads(libvirt_qemu.qemuAgentCommand(domain, question, 10, 0))["return"]

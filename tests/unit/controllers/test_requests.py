@@ -1,0 +1,128 @@
+"""Requests of hooks: where they go, where they never go, and what counts as an answer."""
+
+import asyncio
+import http.server
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+
+from novacron.controllers.requests import Requests, is_out_of_bounds
+from novacron.core.hooks import PRE_START, PRE_STOP, TIMED_OUT, HttpRequest, Ran
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[int, list[tuple[str, str | None]], list[int]]]:
+    """A server on loopback: its port, what it was asked, and what it will answer with."""
+    asked: list[tuple[str, str | None]] = []
+    answers: list[int] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, self.headers.get("X-Why")))
+            self.send_response(answers.pop(0) if answers else 200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    yield running.server_port, asked, answers
+    running.shutdown()
+    running.server_close()
+
+
+async def ended(ask: Callable[[], Ran | None]) -> Ran:
+    """Ask until there is an answer."""
+    for _ in range(200):
+        if (ran := ask()) is not None:
+            return ran
+        await asyncio.sleep(0.05)
+    raise AssertionError("no answer")
+
+
+def anywhere(_: object) -> bool:
+    """For servers on loopback, where a request never goes otherwise."""
+    return False
+
+
+async def test_a_request_goes_to_the_machine_s_first_address_with_its_headers(server) -> None:
+    """And what is under way is not sent again."""
+    port, asked, _ = server
+    requests = Requests(anywhere)
+    request = HttpRequest(port, "/ready?x=1", headers=(("X-Why", "hook"),))
+    assert requests.sent("u", PRE_START, request, ()) is None, "no address yet"
+    ran = await ended(lambda: requests.sent("u", PRE_START, request, ("127.0.0.1", "10.0.0.9")))
+    assert ran.code == 0
+    assert asked == [("/ready?x=1", "hook")]
+
+
+async def test_before_a_start_it_is_repeated_until_it_is_answered_well(server) -> None:
+    """A service takes a while to come up."""
+    port, asked, answers = server
+    answers += [503]
+    requests = Requests(anywhere)
+    ran = await ended(lambda: requests.sent("u", PRE_START, HttpRequest(port), ("127.0.0.1",)))
+    assert ran.code == 0
+    assert len(asked) == 2
+
+
+async def test_before_a_stop_it_is_sent_once(server) -> None:
+    """Whoever is not there any more need not be waited for."""
+    port, asked, answers = server
+    answers += [503]
+    requests = Requests(anywhere)
+    ran = await ended(lambda: requests.sent("u", PRE_STOP, HttpRequest(port), ("127.0.0.1",)))
+    assert (ran.code, ran.note) == (1, "it was answered with status 503")
+    assert len(asked) == 1
+
+
+async def test_nobody_who_does_not_answer_is_waited_for_longer_than_allowed() -> None:
+    """The time is the hook's own."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        request = HttpRequest(port, timeout=timedelta(seconds=0.3))
+        requests = Requests(anywhere)
+        ran = await ended(lambda: requests.sent("u", PRE_START, request, ("127.0.0.1",)))
+    assert ran.code == TIMED_OUT
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "169.254.169.254", "::1"])
+async def test_nothing_is_sent_where_a_tenant_has_no_business(server, host: str) -> None:
+    """It is the operator that connects, from where tenants cannot."""
+    port, asked, _ = server
+    requests = Requests()
+    request = HttpRequest(port, host=host)
+    ran = await ended(lambda: requests.sent("u", PRE_START, request, ("10.0.0.9",)))
+    assert "no address that requests may go to" in ran.note
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    "address", ["::ffff:127.0.0.1", "fe80::1", "0.0.0.0", "224.0.0.1", "100.100.100.200"]
+)
+def test_disguises_are_seen_through(address: str) -> None:
+    """An address has many spellings."""
+    assert is_out_of_bounds(ipaddress.ip_address(address))
+    assert not is_out_of_bounds(ipaddress.ip_address("10.0.1.10"))
+
+
+@pytest.mark.parametrize(
+    "request_", [HttpRequest(1, "/a b"), HttpRequest(1, headers=(("X", "a\r\nY: b"),))]
+)
+async def test_a_request_cannot_smuggle_another(request_: HttpRequest) -> None:
+    """What is sent is what was written down, or nothing."""
+    requests = Requests(anywhere)
+    ran = await ended(lambda: requests.sent("u", PRE_START, request_, ("127.0.0.1",)))
+    assert "characters that no request may have" in ran.note
+
+
+async def test_a_port_by_a_name_that_nobody_knows_is_said() -> None:
+    """Machines have no names for their ports."""
+    requests = Requests(anywhere)
+    ran = await ended(lambda: requests.sent("u", PRE_START, HttpRequest("web"), ("10.0.0.9",)))
+    assert ran.note == "no port is called web; write its number"

@@ -1,0 +1,161 @@
+"""Images in other formats become qcow2, by the real qemu-img in its cell."""
+
+import os
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from novacron.core.errors import Rejected
+from novacron.images import FileBytes, Limits, converted, open_image
+from novacron.images.convert import CONFINE
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A raw disk: 1 MiB of noise in the midst of 16 MiB."""
+    path = tmp_path_factory.mktemp("disk") / "disk.raw"
+    path.write_bytes((b"\0" * 510 + b"\x55\xaa").ljust(MIB, b"\0") + os.urandom(MIB))
+    os.truncate(path, 16 * MIB)
+    return path
+
+
+def image(disk: Path, kind: str, *options: str) -> Path:
+    made = disk.with_name(f"made-{'-'.join((kind, *options)).replace('=', '-')}.{kind}")
+    extra = [word for option in options for word in ("-o", option)]
+    subprocess.run(["qemu-img", "convert", "-O", kind, *extra, disk, made], check=True)
+    return made
+
+
+def ova(directory: Path, *members: Path) -> Path:
+    (directory / "machine.ovf").write_text("<Envelope/>")
+    made = directory / "machine.ova"
+    with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for member in (directory / "machine.ovf", *members):
+            archive.add(member, member.name)
+    return made
+
+
+def convert(path: Path, limits: Limits | None = None) -> bytes:
+    with (
+        open_image(FileBytes(path, path.name), None, limits or Limits()) as fetch,
+        converted(fetch, path.parent, lambda: None) as ready,
+    ):
+        assert ready.inspected.format == "qcow2"
+        return b"".join(ready.chunks())
+
+
+STREAMED = "subformat=streamOptimized"
+
+
+@pytest.mark.parametrize(("kind", "options"), [("vmdk", ()), ("vmdk", (STREAMED,)), ("vhdx", ())])
+def test_the_disk_is_the_same_afterwards(disk: Path, kind: str, options: tuple[str, ...]) -> None:
+    """Byte by byte, as the guest sees it."""
+    made = disk.with_name("converted.qcow2")
+    made.write_bytes(convert(image(disk, kind, *options)))
+    subprocess.run(["qemu-img", "compare", made, disk], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_the_one_disk_of_an_ova_is_taken(disk: Path, tmp_path: Path) -> None:
+    """It is read where it lies in the archive."""
+    made = tmp_path / "converted.qcow2"
+    made.write_bytes(convert(ova(tmp_path, image(disk, "vmdk", STREAMED))))
+    subprocess.run(["qemu-img", "compare", made, disk], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_an_ova_with_two_disks_or_none_is_refused(disk: Path, tmp_path: Path) -> None:
+    """Which of them would be a guess."""
+    one = image(disk, "vmdk")
+    two = image(disk, "vmdk", STREAMED)
+    for members, count in (((), 0), ((one, two), 2)):
+        with pytest.raises(Rejected, match=f"{count} vmdk disks"):
+            convert(ova(tmp_path, *members))
+
+
+def test_the_disk_in_an_ova_is_looked_at_too(tmp_path: Path) -> None:
+    """An archive is no way around the rules."""
+    flat = tmp_path / "disk.vmdk"
+    flat.write_text('# Disk DescriptorFile\nRW 2048 FLAT "/etc/shadow" 0\n')
+    with pytest.raises(Rejected, match="VMDK description"):
+        convert(ova(tmp_path, flat))
+
+
+def test_one_that_unfolds_without_end_is_stopped(disk: Path) -> None:
+    """A few kilobytes can stand for a full host."""
+    limits = Limits(expansion=1, small_bytes=MIB // 2)
+    packed = disk.with_name("packed.raw")
+    packed.write_bytes((b"\0" * 510 + b"\x55\xaa").ljust(8 * MIB, b"x"))
+    made = image(packed, "vmdk", STREAMED)
+    assert made.stat().st_size < MIB // 4
+    with pytest.raises(Rejected, match="unfolds to more than") as refusal:
+        convert(made, limits)
+    assert refusal.value.reason == "ImageTooLarge"
+
+
+def test_what_only_looks_like_a_disk_is_refused_with_what_qemu_says(tmp_path: Path) -> None:
+    """And nothing else happens."""
+    fake = tmp_path / "fake.vhdx"
+    fake.write_bytes(b"vhdxfile".ljust(MIB, b"\xff"))
+    with pytest.raises(Rejected, match="cannot be converted"):
+        convert(fake)
+
+
+def confined(*command: str, seconds: int = 60) -> "subprocess.CompletedProcess[str]":
+    limits = (str(2**30), str(seconds), str(MIB))
+    cell = [sys.executable, "-I", "-S", str(CONFINE), *limits, *command]
+    return subprocess.run(cell, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_nothing_in_the_cell_has_a_network() -> None:
+    """A listener that nobody reaches, though it is on this very machine."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        address = f"nbd:127.0.0.1:{port}"
+        assert "Operation not permitted" in confined("/usr/bin/qemu-img", "info", address).stderr
+        listener.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+
+def test_nothing_in_the_cell_has_rights() -> None:
+    """It reads what everybody may read."""
+    if os.geteuid() == 0:
+        assert "Permission denied" in confined("/bin/cat", "/etc/shadow").stderr
+    assert confined("/usr/bin/head", "-c", "1", "/etc/passwd").returncode == 0
+
+
+def test_nothing_in_the_cell_goes_on_for_ever_or_grows_without_end(tmp_path: Path) -> None:
+    """The kernel ends it."""
+    tmp_path.chmod(0o777)
+    begun = time.monotonic()
+    busy = confined("/bin/sh", "-c", "while :; do :; done", seconds=1)
+    assert busy.returncode < 0
+    assert time.monotonic() - begun < 30
+    file = tmp_path / "large"
+    file.touch()
+    file.chmod(0o666)
+    confined("/bin/sh", "-c", f"head -c {2 * MIB} /dev/zero > {file}")
+    assert file.stat().st_size <= MIB
+
+
+def test_a_conversion_leaves_no_file_wherever_it_is_killed(disk: Path, tmp_path: Path) -> None:
+    """The files have no names from the beginning."""
+    seen: list[list[Path]] = []
+
+    def look() -> None:
+        seen.append(list(tmp_path.iterdir()))
+
+    made = image(disk, "vmdk")
+    with (
+        open_image(FileBytes(made, "x"), None, Limits()) as fetch,
+        converted(fetch, tmp_path, look),
+    ):
+        look()
+    assert seen
+    assert not any(seen)
