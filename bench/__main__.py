@@ -6,6 +6,7 @@ import sys
 from bench.cli_import import measure_starts
 from bench.contenders import CONTENDERS
 from bench.libvirt_speed import measure_fleet, measure_libvirt
+from bench.migration_speed import measure_migration
 from bench.operator_rate import measure_rate
 from bench.operator_scale import measure_scale
 
@@ -18,6 +19,7 @@ def main() -> int:
     held = [
         measure_starts(),
         measure_libvirt(),
+        measure_migration(),
         measure_fleet(),
         measure_rate(list(CONTENDERS)),
         measure_scale(),

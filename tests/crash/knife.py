@@ -20,6 +20,8 @@ from novacron.core.guest_commands import GuestCommands
 from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
+from novacron.core.migration import Destination, LiveMigration, Luggage
+from novacron.core.move import MovePolicy, MoveProgress
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder, Snapshots
 from novacron.core.volume import KeptVolume, VolumeKeeping
 from novacron.runtime.client import Client, Request
@@ -149,6 +151,51 @@ class CutDriver:
         """Write."""
         async with self.knife.around("driver delete"):
             return await self.driver.delete(ref)
+
+    async def pack(self, ref: MachineRef) -> Luggage:
+        """Read."""
+        return await self._mover.pack(ref)
+
+    async def send(self, ref: MachineRef, to: Destination, policy: MovePolicy) -> None:
+        """Write."""
+        async with self.knife.around("driver send"):
+            await self._mover.send(ref, to, policy)
+
+    async def movement(self, ref: MachineRef) -> MoveProgress | None:
+        """Read."""
+        return await self._mover.movement(ref)
+
+    async def cancel_move(self, ref: MachineRef) -> None:
+        """Write."""
+        async with self.knife.around("driver cancel"):
+            await self._mover.cancel_move(ref)
+
+    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
+        """Write."""
+        async with self.knife.around("driver clear"):
+            await self._mover.clear_out(ref, kept)
+
+    async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:
+        """Write."""
+        async with self.knife.around("driver welcome"):
+            return await self._mover.welcome(plan, luggage)
+
+    async def arrived(
+        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
+    ) -> MoveProgress:
+        """Write."""
+        async with self.knife.around("driver arrived"):
+            return await self._mover.arrived(plan, luggage, live=live)
+
+    async def has_disks(self, ref: MachineRef) -> bool:
+        """Read."""
+        return await self._mover.has_disks(ref)
+
+    @property
+    def _mover(self) -> LiveMigration:
+        mover: object = self.driver
+        assert isinstance(mover, LiveMigration)
+        return mover
 
     async def run_once(self, ref: MachineRef, name: str, program: GuestProgram) -> Ran | None:
         """Write."""

@@ -31,6 +31,16 @@ def stopped(obj: Object | None) -> bool:
     return obj is not None and condition(obj, "Ready").get("reason") == "Stopped"
 
 
+def moved(obj: Object | None) -> bool:
+    """The machine runs on the other host, and nothing is asked of it any more."""
+    return (
+        running(obj)
+        and obj is not None
+        and not any("move" in note or "migrate" in note for note in obj["metadata"]["annotations"])
+        and obj["status"].get("migration", {}).get("result") == "Succeeded"
+    )
+
+
 def stopped_as_asked(obj: Object | None) -> bool:
     """The machine is stopped, and set up as its spec says now."""
     return (
@@ -95,6 +105,8 @@ class Scenario:
     running_before: bool = True
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
+    second_host: bool = False
+    full: bool = False
     with_device: bool = False
     template: Object = field(default_factory=dict)
     volumes: tuple[Object, ...] = ()
@@ -114,9 +126,19 @@ FEWER_VOLUMES = {"spec": {"template": {"spec": {"volumes": [DATA]}}}}
 LARGER = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "disk": "512Mi"}}}}}
 MORE_MEMORY = {"spec": {"template": {"spec": {"resources": {"cpu": 2, "memory": "600Mi"}}}}}
 RESOURCES = {"spec": {"template": {"spec": {"resources": {"cpu": 3, "memory": "2Gi"}}}}}
+MOVE = {"metadata": {"annotations": {"novacron.io/migrate-to": "any"}}}
+STOPPED_MOVE = {
+    "spec": {"migrationPolicy": {"allowLiveMigration": False}},
+    "metadata": {
+        "annotations": {
+            "novacron.io/migrate-to": "any",
+            "novacron.io/migrate-stop-allowed": "true",
+        }
+    },
+}
 HOOK = {"exec": {"command": ["sleep", "1"], "timeoutSeconds": 20}}
 HOOKS = {"lifecycle": {"preStart": HOOK, "preStop": HOOK}}
-SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete"), "300ms")}
+SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete", "move"), "300ms")}
 GPUS = {
     "devices": [
         {"address": f"0000:3b:00.{n}", "type": "gpu", "vendor": "nvidia", "model": f"model-{n}"}
@@ -145,6 +167,9 @@ SCENARIOS = (
     Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
+    Scenario("move", moved, patch=MOVE, second_host=True, full=True),
+    Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True, full=True),
+    Scenario("move slowly", moved, patch=MOVE, simulation=SLOWLY, second_host=True),
     OF_SNAPSHOTS,
     Scenario(
         "start with a hook",

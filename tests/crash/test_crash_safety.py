@@ -82,7 +82,12 @@ class Simulated:
         )
 
 
-@pytest.fixture(params=SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.fixture(
+    params=[
+        pytest.param(each, marks=[pytest.mark.full] if each.full else [], id=each.name)
+        for each in SCENARIOS
+    ]
+)
 def theatre(
     request: pytest.FixtureRequest, cluster: ControlPlane, api: Api, tmp_path: Path
 ) -> Iterator[Theatre]:

@@ -52,6 +52,10 @@ class Theatre:
     def prepare_host(self) -> None:
         """Declare the host and have it found ready, so that its writes are not in the way."""
         self.api.create(self.ground.host(self.host, self.scenario))
+        if self.scenario.second_host:
+            second = self.ground.host(self.second, self.scenario)
+            second["spec"]["labels"] = {"test/host": self.host}
+            self.api.create(second)
         operator = self.operator(["nowhere"], "host").start()
         try:
             eventually(self.host_is_ready, lambda: f"the host is ready: {operator.log}")
@@ -63,21 +67,40 @@ class Theatre:
         flags = ("--no-leader-elect", *self.ground.flags)
         return RunningOperator(self.plane, self.directory, namespaces, flags=flags, name=name)
 
+    @property
+    def second(self) -> str:
+        """The host that machines may go to."""
+        return f"{self.host}-second"
+
+    def hosts(self) -> list[str]:
+        """Return all hosts of this theatre."""
+        return [self.host, *([self.second] if self.scenario.second_host else [])]
+
     def host_is_ready(self) -> bool:
-        """Say whether the host was found ready."""
-        return condition(self.api.host(self.host) or {}, "Ready").get("status") == "True"
+        """Say whether each host was found ready."""
+        return all(
+            condition(self.api.host(name) or {}, "Ready").get("status") == "True"
+            for name in self.hosts()
+        )
+
+    def close_second(self, *, closed: bool) -> None:
+        """Have machines begin on the first host."""
+        if self.scenario.second_host:
+            self.api.patch_host(self.second, {"spec": {"unschedulable": closed}})
 
     def add_machines(self, count: int) -> list[str]:
         """Bring machines to where the scenario begins, each in a namespace of its own."""
         first = len(self.namespaces)
         new = [f"{self.host}-{first + number}" for number in range(count)]
         self.namespaces += new
+        self.close_second(closed=True)
         for name in new:
             self.api.create_namespace(name)
             if self.scenario.exists_before:
                 self.api.create(self.machine(name))
         if self.scenario.exists_before:
             self.finish(self.scenario.begins, new)
+        self.close_second(closed=False)
         return new
 
     def machine(self, namespace: str) -> Object:
@@ -204,7 +227,8 @@ class Theatre:
         for namespace in self.objects():
             self.api.delete_machine(namespace, NAME)
         self.finish(lambda obj: obj is None, self.namespaces)
-        self.api.delete_host(self.host)
+        for name in self.hosts():
+            self.api.delete_host(name)
 
 
 def _ends(process: "subprocess.Popen[bytes]") -> bool:
@@ -235,6 +259,7 @@ def comparable(obj: Object | None) -> Object | None:
     addresses = status.pop("ipAddresses", [])
     for entry in status["resources"].values():
         entry.pop("used", None)
+    status["migration"] = _lasting(status.get("migration") or {})
     for entry in status["conditions"]:
         del entry["lastProbeTime"], entry["lastTransitionTime"]
         if entry["type"] == "Placed":
@@ -254,3 +279,7 @@ def comparable(obj: Object | None) -> Object | None:
         "devices": len(status.pop("devices", [])),
         "status": status,
     }
+
+
+def _lasting(migration: Object) -> Object:
+    return {k: v for k, v in migration.items() if k not in ("id", "startTime", "endTime")}

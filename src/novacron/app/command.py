@@ -76,6 +76,8 @@ def operator() -> None:
 @click.option("--shutdown-grace", type=Duration(), default="60s", show_default=True,
               envvar="SHUTDOWN_GRACE", show_envvar=True,
               help="How long a guest may take to shut down before it is forced.")
+@click.option("--host-failure-grace", type=Duration(), default="60s", show_default=True,
+              help="How long a fenced host is silent before its machines begin anew elsewhere.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]),
               default="info", show_default=True, help="How much to log.")
 @click.option("--log-format", type=click.Choice(["json", "text"]), default="json",

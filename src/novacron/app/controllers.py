@@ -19,6 +19,7 @@ from novacron.controllers.inventory import InventoryWatch
 from novacron.controllers.ledger import Ledger, Owner
 from novacron.controllers.machine import MachineReconciler, always
 from novacron.controllers.metrics import MachineMetrics
+from novacron.controllers.mover import Mover
 from novacron.controllers.placement import Placer
 from novacron.controllers.ports import MachineKind
 from novacron.runtime.cache import Cache
@@ -65,6 +66,7 @@ class Controllers:
     _caches: list[Cache] = field(default_factory=list)
     _reflectors: list[Reflector] = field(default_factory=list)
     _placers: list[Controller] = field(default_factory=list)
+    _movers: list[Controller] = field(default_factory=list)
     _owned: dict[Resource, Controller] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -92,7 +94,7 @@ class Controllers:
         """Return what must run for as long as the process does."""
         for reflector in self._reflectors:
             yield reflector.run()
-        for controller in (*self._placers, *self._owned.values()):
+        for controller in (*self._placers, *self._movers, *self._owned.values()):
             yield controller.run()
         yield self.events.run()
         yield self._watch_inventory()
@@ -119,8 +121,9 @@ class Controllers:
             followed = [
                 cache for cache in self._caches if cache.resource not in (HOSTS, NAMESPACES)
             ]
-            for placer, cache in zip(self._placers, followed, strict=True):
-                placer.add_all(cache.keys())
+            for placers in (self._placers, self._movers):
+                for placer, cache in zip(placers, followed, strict=True):
+                    placer.add_all(cache.keys())
 
     async def drain(self, claim: str) -> None:
         """Let what is in hand under a claim come to its end."""
@@ -128,7 +131,7 @@ class Controllers:
         for controller in self._owned.values():
             await controller.idle(lambda key: self.ownership.claim_for(key) == claim)
         if claim == LEADER:
-            for placer in self._placers:
+            for placer in (*self._placers, *self._movers):
                 await placer.idle(lambda _: True)
         log.info("drained %s", claim)
 
@@ -165,6 +168,7 @@ class Controllers:
         self.ledger.follow_machines(cache, kind)
         self.machine_metrics.follow(cache)
         self._placers.append(self._placer(kind, cache))
+        self._movers.append(self._mover(kind, cache))
         writer = Writer(self.client, cache, resource.plural)
         fence = self.client.fence
         reconciler = MachineReconciler(
@@ -193,6 +197,22 @@ class Controllers:
         )
         return self._controller(
             writer, placer.reconcile, queue, lambda _: self.ownership.leader, placer.concerns
+        )
+
+    def _mover(self, kind: MachineKind, cache: Cache) -> Controller:
+        writer = Writer(self.client, cache, f"moves-{cache.resource.plural}")
+        queue = self._queue(writer.name)
+        mover = Mover(
+            kind,
+            writer,
+            self.ledger,
+            self.events,
+            self.now,
+            queue,
+            self.settings.host_failure_grace,
+        )
+        return self._controller(
+            writer, mover.reconcile, queue, lambda _: self.ownership.leader, mover.concerns
         )
 
     def _controller(

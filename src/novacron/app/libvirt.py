@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from novacron.app.images import ImageFinder, secret_data
 from novacron.app.settings import Settings
@@ -43,6 +43,7 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
         uri=host.endpoint or "",
         pool=host.settings.get("storagePool", "novacron"),
         pool_path=host.settings.get("storagePath"),
+        **_migration(host.settings.get("migration") or {}),
         image_cache_bytes=int(parse_quantity(host.settings.get("imageCache", IMAGE_CACHE))),
         networks={
             name: Bridged(entry["type"], entry.get("bridge") or "", entry.get("vlan"))
@@ -61,6 +62,14 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
         partial(_credentials, client, settings.namespace, host.credentials),
         Workshop(_limits(settings), settings.scratch_directory),
     )
+
+
+def _migration(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        f"migration_{name}": settings[name]
+        for name in ("uri", "address", "tls")
+        if name in settings
+    }
 
 
 def _limits(settings: Settings) -> Limits:

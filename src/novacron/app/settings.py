@@ -39,4 +39,5 @@ class Settings:
     image_file_namespaces: tuple[str, ...] = ()
     scratch_directory: Path | None = None
     shutdown_grace: timedelta = timedelta(seconds=60)
+    host_failure_grace: timedelta = timedelta(seconds=60)
     stop_deadline: timedelta = timedelta(seconds=20)

@@ -28,6 +28,9 @@ def state_of(item: Object | None) -> str:
     if item is None:
         return "deleted"
     phase = status(item).get("phase") or "not looked at yet"
+    if phase == "Migrating":
+        migration = status(item).get("migration") or {}
+        return f"Migrating to {migration.get('targetNode')}: {migration.get('progress', 0)} %"
     ready = condition(item, "Ready")
     why = ready.get("message") or ready.get("reason")
     return phase if phase == "Running" or not why else f"{phase}: {why}"

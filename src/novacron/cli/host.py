@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from novacron.cli.drain import drain, fence
 from novacron.cli.failure import Failure
 from novacron.cli.kinds import HOST_COLUMNS, HOSTS, MACHINES, fetch, fetch_all, missing, status
 from novacron.cli.options import Format, output, target
@@ -100,8 +101,8 @@ def cordon(*, target: Target, name: str) -> None:
 @click.argument("name")
 @target
 def uncordon(*, target: Target, name: str) -> None:
-    """Let new machines onto a host again."""
-    run(target, lambda client, _: _mark(client, name, unschedulable=False))
+    """Let new machines onto a host again, and have no more leave it."""
+    run(target, lambda client, _: _mark(client, name, unschedulable=False, drain=None))
     click.echo(f"{HOSTS}/{name} uncordoned")
 
 
@@ -147,9 +148,13 @@ async def _machines_on(client: "Client", host: str) -> list[str]:
     ]
 
 
-async def _mark(client: "Client", name: str, *, unschedulable: bool) -> None:
+host.add_command(drain)
+host.add_command(fence)
+
+
+async def _mark(client: "Client", name: str, **spec: object) -> None:
     await fetch(client, HOSTS, name)
-    await client.patch(HOSTS, name, {"spec": {"unschedulable": unschedulable}})
+    await client.patch(HOSTS, name, {"spec": spec})
 
 
 def _label(text: str) -> tuple[str, str]:

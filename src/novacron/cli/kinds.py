@@ -47,6 +47,8 @@ def _created(item: Object) -> str:
 def _host_state(item: Object) -> str:
     ready = condition(item, "Ready").get("status", "Unknown")
     word = {"True": "Ready", "False": "NotReady"}.get(ready, "Unknown")
+    if item["spec"].get("drain") is not None:
+        return f"{word},Draining"
     return f"{word},Unschedulable" if item["spec"].get("unschedulable") else word
 
 

@@ -116,7 +116,9 @@ class Libvirt:
 
     def _host(self, number: int, hypervisor: Hypervisor) -> Object:
         body = host_body(_name(number), self.name, {})
-        settings = {"network": hypervisor.network}
+        settings: Object = {"network": hypervisor.network}
+        if peer := Arrangement(self.home.state).peer_uri(number):
+            settings["migration"] = {"uri": peer, "tls": True}
         if hypervisor.pool_path:
             settings["storagePath"] = hypervisor.pool_path
         body["spec"] |= {"endpoint": hypervisor.uri, "libvirt": settings}

@@ -7,6 +7,7 @@ import click
 from novacron.cli.failure import Failure
 from novacron.cli.follow import follow, in_phase
 from novacron.cli.kinds import MACHINE_COLUMNS, MACHINES, fetch, fetch_all, missing
+from novacron.cli.migrate import migrate
 from novacron.cli.options import Format, namespaced_target, output, timeout, waiting
 from novacron.cli.output import Column, show_list, show_object, show_value
 from novacron.cli.session import run
@@ -179,6 +180,9 @@ def delete(*, target: Target, name: str, seconds: float | None) -> None:
 
     run(target, act)
     click.echo(f"{MACHINES}/{name} {'is being deleted' if seconds is None else 'deleted'}")
+
+
+vm.add_command(migrate)
 
 
 async def _create(client: "Client", body: "Object", namespace: str) -> None:

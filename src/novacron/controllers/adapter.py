@@ -15,6 +15,7 @@ from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
 from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import Holding, Machine, Power, Resources
+from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
 from novacron.core.usage import NOW, due_in
 from novacron.runtime.errors import ApiError, LeaseLost
@@ -27,6 +28,7 @@ __all__ = ["MachineController"]
 log = logging.getLogger(__name__)
 
 UNSURE_AGAIN = timedelta(seconds=5)
+AT_ONCE = timedelta(0)
 
 
 @dataclass(slots=True)
@@ -66,7 +68,11 @@ class MachineController:
             if await self.writer.status(obj, self.kind.refusal(obj, str(error), self.now())):
                 self.events.warning(obj, "InvalidSpec", str(error))
             return None
-        if machine.awaits_placer:
+        cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
+        if machine.move_over or cancelled:
+            await self._forget_move(obj, machine)
+            return AT_ONCE
+        if machine.awaits_placer and machine.move is None:
             return None  # it grants or refuses what is asked for now, and that write wakes us
         try:
             round_ = await self.reconciler.reconcile(machine)
@@ -76,6 +82,10 @@ class MachineController:
             await self._write(obj, machine, broken(machine, error, self.now()))
             raise
         return await self._finish(obj, machine, round_)
+
+    async def _forget_move(self, obj: Object, machine: Machine) -> None:
+        """Take away the record of a move that has ended, and write down where the machine is."""
+        await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
         try:
@@ -125,6 +135,9 @@ class MachineController:
         runs = round_.seen is not None and round_.seen.power is Power.ON
         measured = round_.seen.usage if round_.seen and runs else None
         due = due_in(machine.usage, measured, self._usage_written.get(machine.uid), now)
+        if machine.awaits_placer:
+            # Only a move was gone on with: what is asked for now is still to be looked at.
+            machine = replace(machine, generation=machine.seen_generation)
         report = summarise(machine, round_, now, write_usage=due == NOW)
         if not round_.brief:
             await self._write(obj, machine, report)
@@ -136,7 +149,8 @@ class MachineController:
 
     def _tell(self, obj: Object, round_: Round) -> None:
         for happening in round_.happened:
-            self.events.normal(obj, happening.reason, happening.message)
+            say = self.events.warning if happening.warning else self.events.normal
+            say(obj, happening.reason, happening.message)
 
     async def _write(self, obj: Object, machine: Machine, report: MachineReport) -> None:
         written = await self.writer.status(obj, self.kind.status(obj, machine, report))

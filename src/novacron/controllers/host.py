@@ -77,8 +77,21 @@ class HostController:
             if facts is not None:
                 self._seen_at[host.name] = self.now()
         marks, followed = await self._node(host)
-        await self._write(obj, host, facts, {"Ready": claim, "NodeFollowed": followed}, marks)
+        claims = {"Ready": claim, "NodeFollowed": followed, "Drained": self._drained(host)}
+        await self._write(obj, host, facts, claims, marks)
+        if host.drain is not None:
+            self._leaving.add(Key("", host.name))  # each machine that leaves is progress
         return self.interval if facts else min(TROUBLE_AGAIN, self.interval)
+
+    def _drained(self, host: DeclaredHost) -> Condition | None:
+        """Say how far the machines have left a host that is drained."""
+        if host.drain is None:
+            return None
+        left, moving = self.ledger.machines_on(host.name), self.ledger.moves_from(host.name)
+        if not left:
+            return Condition("Drained", "True", "Drained", "no machine is left on it")
+        message = f"{len(left)} machines are left, {len(moving)} of them on their way"
+        return Condition("Drained", "False", "Draining", message)
 
     async def _node(self, host: DeclaredHost) -> tuple[NodeMarks, Condition | None]:
         """Return how the host's node is marked; what was known stays while it cannot be read."""

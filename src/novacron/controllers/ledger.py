@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from novacron.controllers.ports import HostKind, MachineKind
 from novacron.core.affinity import Neighbour
 from novacron.core.errors import Rejected
+from novacron.core.host import DeclaredHost
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.resource import Key, Object, Resource
 from novacron.scheduler import Held, HostTable
@@ -31,12 +32,15 @@ class Ledger:
     host_kind: HostKind
     table: HostTable = field(default_factory=HostTable)
     owners: dict[str, Owner] = field(default_factory=dict)
+    declared: dict[str, DeclaredHost] = field(default_factory=dict)
     _on_host: dict[str, set[str]] = field(default_factory=dict)
     _uids: dict[Owner, str] = field(default_factory=dict)
     _assumed: set[str] = field(default_factory=set)
+    _assumed_moves: set[str] = field(default_factory=set)
     _generations: dict[str, int] = field(default_factory=dict)
     _watchers: list[Callable[[], None]] = field(default_factory=list)
     _company_watchers: list[Callable[[], None]] = field(default_factory=list)
+    _host_watchers: list[Callable[[str], None]] = field(default_factory=list)
 
     def on_room(self, watcher: Callable[[], None]) -> None:
         """Have somebody told whenever there may be more room than before."""
@@ -46,9 +50,17 @@ class Ledger:
         """Have somebody told whenever a host has another machine, or one with other labels."""
         self._company_watchers.append(watcher)
 
+    def on_host(self, watcher: Callable[[str], None]) -> None:
+        """Have somebody told the name of every host that changes."""
+        self._host_watchers.append(watcher)
+
     def machines_on(self, host: str) -> frozenset[str]:
         """Return the UIDs of all machines that hold something of a host."""
         return frozenset(self._on_host.get(host, ()))
+
+    def moves_from(self, host: str) -> frozenset[str]:
+        """Return the UIDs of machines on a host for which room is taken on another one."""
+        return frozenset(uid for uid in self._on_host.get(host, ()) if self._booked(uid))
 
     def follow_hosts(self, cache: Cache) -> None:
         """Keep the table's hosts as a cache has them."""
@@ -83,6 +95,34 @@ class Ledger:
         self._assumed.add(uid)
         self._take(uid, held)
 
+    def assume_move(self, uid: str, held: Held) -> None:
+        """Take room for a move that is not written yet."""
+        self._assumed_moves.add(uid)
+        self._book(uid, held)
+
+    def move_written(self, uid: str) -> None:
+        """Say that a move is in the cache now."""
+        self._assumed_moves.discard(uid)
+
+    def is_assumed_move(self, uid: str) -> bool:
+        """Say whether a move is not known to be written."""
+        return uid in self._assumed_moves
+
+    def settle_move(self, obj: Object, kind: MachineKind) -> None:
+        """Take for true what an object says of its move."""
+        uid, booking = obj["metadata"]["uid"], kind.booking(obj)
+        self._assumed_moves.discard(uid)
+        if booking is None:
+            self._unbook(uid)
+        else:
+            held = Held(booking.host, booking.resources, self._neighbour(obj, kind))
+            self._book(uid, held)
+
+    def undo_move(self, uid: str) -> None:
+        """Take back a move that could not be written."""
+        self._assumed_moves.discard(uid)
+        self._unbook(uid)
+
     def is_assumed(self, uid: str) -> bool:
         """Say whether a decision about a machine is not known to be written."""
         return uid in self._assumed
@@ -108,14 +148,20 @@ class Ledger:
         return Held(holding.host, holding.resources, self._neighbour(obj, kind), devices)
 
     def _host_changed(self, change: Change) -> None:
+        name = change.key.name
         if change.object is None:
-            self.table.remove(change.key.name)
+            self.declared.pop(name, None)
+            self.table.remove(name)
             return
         try:
-            self.table.upsert(self.host_kind.host(change.object).seen_by_scheduler())
+            host = self.declared[name] = self.host_kind.host(change.object)
+            self.table.upsert(host.seen_by_scheduler())
         except Rejected:
-            self.table.remove(change.key.name)
+            self.declared.pop(name, None)
+            self.table.remove(name)
         self._more_room()
+        for watcher in self._host_watchers:
+            watcher(name)
 
     def _seen(self, owner: Owner, change: Change, kind: MachineKind) -> None:
         assert change.object is not None
@@ -132,6 +178,8 @@ class Ledger:
             self._take(uid, held)
         else:
             self._release(uid)
+        if uid not in self._assumed_moves:
+            self.settle_move(change.object, kind)
 
     def _neighbour(self, obj: Object, kind: MachineKind) -> Neighbour | None:
         """Return what a machine is to others; translated anew only when its spec changed."""
@@ -152,7 +200,20 @@ class Ledger:
         self.owners.pop(uid, None)
         self._generations.pop(uid, None)
         self._assumed.discard(uid)
+        self.undo_move(uid)
         self._release(uid)
+
+    def _booked(self, uid: str) -> str | None:
+        held = self.table.held(_move_of(uid))
+        return held.host if held else None
+
+    def _book(self, uid: str, held: Held) -> None:
+        self.table.take(_move_of(uid), held.host, held.resources, neighbour=held.neighbour)
+
+    def _unbook(self, uid: str) -> None:
+        if self._booked(uid) is not None:
+            self.table.release(_move_of(uid))
+            self._more_room()
 
     def _take(self, uid: str, held: Held) -> None:
         before = self.table.held(uid)
@@ -185,6 +246,11 @@ class Ledger:
     def _other_company(self) -> None:
         for watcher in self._company_watchers:
             watcher()
+
+
+def _move_of(uid: str) -> str:
+    """Return under which name a machine holds room where it moves to."""
+    return f"{uid}/move"
 
 
 def _frees(before: Held, now: Held) -> bool:

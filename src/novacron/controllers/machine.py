@@ -3,11 +3,13 @@
 A step owns one condition and may run any number of times; nothing here knows Kubernetes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from novacron.controllers.hooks import before_stop, may_stop_again, prepare
+from novacron.controllers.leftovers import removed_from, tidied
+from novacron.controllers.passage import Passage
 from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
 from novacron.controllers.restoring import restore
@@ -17,6 +19,7 @@ from novacron.controllers.volumes import leaving_volumes, reclaim, volumes_in_wo
 from novacron.core.driver import Drivers
 from novacron.core.errors import DriverError, OutOfCapacity, Unreachable
 from novacron.core.machine import Machine, MachinePlan, Observed, Power
+from novacron.core.move import Move
 from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
 from novacron.core.volume import are_as_planned
 
@@ -202,7 +205,8 @@ LIFECYCLE = (
     Step("Powered", set_power),
     Step("Prepared", prepare),
 )
-DELETION = (Step("Removed", remove), Step("Reclaimed", reclaim))
+REMOVED = "Removed"
+DELETION = (Step(REMOVED, remove), Step("Reclaimed", reclaim))
 
 
 def utc_now() -> datetime:
@@ -227,7 +231,32 @@ class MachineReconciler:
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
-        steps = DELETION if machine.deleting else LIFECYCLE
+        if machine.move is not None and not machine.deleting:
+            return await self._passage(machine, machine.move).advance()
+        if machine.deleting and (waits := await self._withdrawn(machine)):
+            return Round({REMOVED: waits})
+        done = await self._steps(machine, DELETION if machine.deleting else LIFECYCLE)
+        if machine.leftovers and not machine.deleting and done.seen is not None:
+            return await tidied(machine, done, self.drivers)
+        return done
+
+    def _passage(self, machine: Machine, move: Move) -> Passage:
+        return Passage(machine, move, self.drivers, self.may_act, self.now(), self.grace)
+
+    async def _withdrawn(self, machine: Machine) -> Outcome | None:
+        """Remove a machine from wherever else it may be; return what that waits for, if so."""
+        elsewhere = machine.leftovers
+        if machine.move is not None:
+            if waits := await self._passage(machine, machine.move).withdraw():
+                return waits
+            elsewhere |= {machine.move.target}
+        for host in sorted(elsewhere - {machine.host or ""}):
+            self.may_act()
+            if waits := await removed_from(machine, host, self.drivers):
+                return waits
+        return None
+
+    async def _steps(self, machine: Machine, steps: Sequence[Step[Scope]]) -> Round:
         first = steps[0].condition
         driver = self.drivers.named(machine.ref.host)
         if driver is None:

@@ -90,7 +90,7 @@ class Placer:
             return None
         if machine.host is None:
             return await self._place(obj, machine)
-        if machine.reserved != machine.wanted:
+        if machine.reserved != machine.wanted and machine.move is None:
             await self._resize(obj, machine)
         return None
 

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from novacron.core.affinity import Neighbour
 from novacron.core.host import DeclaredHost, HostReport
 from novacron.core.machine import Holding, Machine
+from novacron.core.move import Move
 from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
 
@@ -23,6 +24,12 @@ class MachineKind(Protocol):
     def holding(self, obj: dict[str, Any]) -> Holding | None:
         """Return what is reserved for it, without parsing more of the object than that."""
 
+    def booking(self, obj: dict[str, Any]) -> Holding | None:
+        """Return what is reserved for it where it moves to."""
+
+    def asks_to_move(self, obj: dict[str, Any]) -> bool:
+        """Say whether it has a request to move, or wants to be placed differently than it was."""
+
     def neighbour(self, obj: dict[str, Any]) -> Neighbour:
         """Return what its machine is to those beside it; raise Rejected when nobody can tell."""
 
@@ -31,6 +38,11 @@ class MachineKind(Protocol):
 
     def placed(self, obj: dict[str, Any], placement: Placement) -> dict[str, Any]:
         """Return the object with our finalizer and the record of where its machine will be."""
+
+    def moving(
+        self, obj: dict[str, Any], placement: Placement, move: Move | None
+    ) -> dict[str, Any]:
+        """Return the object with the record of a move in place of all requests; None is none."""
 
     def unplaced(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return the object without finalizer and record, for a machine that was never made."""

@@ -9,6 +9,7 @@ from novacron.controllers.restarts import Restarts
 from novacron.core.driver import Accepted, Driver
 from novacron.core.hooks import Ran
 from novacron.core.machine import Machine, Observed
+from novacron.core.move import MoveReport
 from novacron.core.snapshot import Restored, SnapshotReport
 from novacron.core.steps import Done, Outcome, Wait
 
@@ -37,6 +38,7 @@ class Happening:
 
     reason: str
     message: str
+    warning: bool = False
 
 
 @dataclass(slots=True)
@@ -95,7 +97,11 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """How a round ended."""
+    """How a round ended.
+
+    ``host`` is where the machine is now, where that is not where it was; ``move`` and ``leftovers``
+    are None where nothing is new about them.
+    """
 
     outcomes: dict[str, Outcome]
     seen: Observed | None = None
@@ -103,6 +109,9 @@ class Round:
     happened: tuple[Happening, ...] = ()
     snapshots: SnapshotReport | None = None
     snapshots_again: timedelta | None = None
+    host: str | None = None
+    move: MoveReport | None = None
+    leftovers: frozenset[str] | None = None
 
     @property
     def look_again(self) -> timedelta | None:

@@ -20,7 +20,7 @@ def summarise(
         name: None if isinstance(outcome, Done) else condition_of(name, outcome)
         for name, outcome in round_.outcomes.items()
     }
-    claims["Ready"] = ready_of(machine, round_.outcomes)
+    claims["Ready"] = ready_of(machine, round_.outcomes, round_.seen)
     claims["LiveMigratable"] = _live_migratable(machine, round_)
     claims["Supported"] = _supported(machine)
     claims["Reconciled"] = None
@@ -34,12 +34,14 @@ def summarise(
         claims["Placed"] = placed_of(machine)
     return MachineReport(
         phase=phase_of(machine, round_.seen, round_.outcomes),
-        host=None if round_.refused else machine.host,
+        host=None if round_.refused else round_.host or machine.host,
         reserved=None if round_.refused else machine.reserved,
         refused_hosts=_refused_hosts(machine, round_),
         seen=round_.seen,
         conditions=merge_conditions(machine.conditions, claims, now),
         write_usage=write_usage,
+        move=round_.move,
+        leftovers=round_.leftovers,
         snapshots=round_.snapshots,
     )
 
@@ -75,6 +77,8 @@ def _live_migratable(machine: Machine, round_: Round) -> Condition:
     if not round_.seen.live_migratable:
         message = "the host's driver cannot migrate machines live"
         return Condition(name, "False", "DriverCannotMigrate", message)
+    if round_.seen.immovable:
+        return Condition(name, "False", "Immovable", round_.seen.immovable)
     if round_.seen.snapshots:
         message = f"its {round_.seen.snapshots} snapshots are on its host and cannot be moved along"
         return Condition(name, "False", "HasSnapshots", message)

@@ -15,7 +15,9 @@ from novacron.core.taint import Taint
 from novacron.core.volume import KeptVolume
 
 __all__ = [
+    "OUT_OF_SERVICE",
     "DeclaredHost",
+    "Drain",
     "Host",
     "HostFacts",
     "HostReport",
@@ -26,6 +28,8 @@ __all__ = [
     "Taint",
 ]
 
+# Kubernetes' own word of somebody who made sure that a node is off.
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 # The label that rules of "together" and "apart" name when they mean one host.
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -105,6 +109,14 @@ class NodeMarks:
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """All machines are to leave the host, a few at a time; some only when they may be stopped."""
+
+    stop_allowed: bool = False
+    at_once: int = 2
+
+
+@dataclass(frozen=True, slots=True)
 class DeclaredHost:
     """A host as its owner declared it, with what was last written about it.
 
@@ -121,6 +133,7 @@ class DeclaredHost:
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    drain: Drain | None = None
     overcommit: Overcommit = Overcommit()
     deleting: bool = False
     generation: int = 0
@@ -130,6 +143,18 @@ class DeclaredHost:
     devices: tuple[HostDevice, ...] = ()
     cpu: Cpu | None = None
     offers: frozenset[Offer] = frozenset()
+
+    @property
+    def is_fenced(self) -> bool:
+        """Say whether somebody made sure that the host is off and stays so."""
+        taints = (*self.taints, *self.node_marks.taints)
+        return any(taint.key == OUT_OF_SERVICE for taint in taints)
+
+    @property
+    def down_since(self) -> datetime | None:
+        """Since when the host does not answer, or None when it does."""
+        ready = next((claim for claim in self.conditions if claim.type == "Ready"), None)
+        return ready.since if ready is not None and ready.status == "False" else None
 
     def seen_by_scheduler(self) -> "Host":
         """Return it as the scheduler sees it: ready only once somebody reached it."""
@@ -141,7 +166,7 @@ class DeclaredHost:
             # What its owner said of it counts more than what its node is called.
             labels={HOSTNAME: self.name, **self.node_marks.labels, **self.labels},
             taints=(*self.taints, *self.node_marks.taints),
-            unschedulable=self.unschedulable or self.deleting,
+            unschedulable=self.unschedulable or self.deleting or self.drain is not None,
             ready=is_ready,
             why_not_ready="" if is_ready else (ready.message if ready else "not reached yet"),
             devices=self.devices,

@@ -11,6 +11,7 @@ from novacron.core.conditions import Condition
 from novacron.core.devices import HostDevice
 from novacron.core.hooks import NO_HOOKS, Hooks, Ran
 from novacron.core.image import PullPolicy
+from novacron.core.move import Move, MovePolicy, MoveReport, MoveRequest
 from novacron.core.offer import Offer
 from novacron.core.snapshot import NO_WISHES, SnapshotWishes
 from novacron.core.volume import SeenVolume, Volume, of_the_host
@@ -173,6 +174,7 @@ class Observed:
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
     somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
     those that bind it to its host. ``ran`` is what was done for the guest since it was started.
+    ``immovable`` says what about it keeps it from moving while it runs.
     """
 
     uid: str
@@ -183,6 +185,7 @@ class Observed:
     addresses: tuple[str, ...] = ()
     usage: Usage | None = None
     live_migratable: bool = False
+    immovable: str | None = None
     due: timedelta | None = field(default=None, compare=False)
     abandoned: bool = False
     after_restart: Resources | None = None
@@ -228,6 +231,10 @@ class Machine:
     the placer's word, and ``placed_because`` its reason: no machine is made before they are
     recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room for
     it after all; ``conditions`` and ``usage`` are what was last written.
+
+    ``move`` is under way; ``move_over`` says that the record of one that has ended is still to be
+    taken away. Hosts of ``leftovers`` did not answer when the machine left them for good.
+    ``only_host`` and ``leaving`` narrow down where it may be placed.
     """
 
     uid: str
@@ -263,6 +270,16 @@ class Machine:
     refused_hosts: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     usage: Usage | None = None
+    move_policy: MovePolicy = field(default_factory=MovePolicy)
+    move_request: MoveRequest | None = None
+    move_cancelled: bool = False
+    move: Move | None = None
+    move_over: bool = False
+    last_move: MoveReport | None = None
+    wishes_changed: bool = False
+    leftovers: frozenset[str] = frozenset()
+    only_host: str | None = None
+    leaving: str | None = None
     snapshots: SnapshotWishes = NO_WISHES
 
     @property
@@ -271,6 +288,10 @@ class Machine:
         if self.host is None:
             raise ValueError(f"{self.namespace}/{self.name} has no host yet")
         return MachineRef(self.uid, self.namespace, self.name, self.host)
+
+    def ref_on(self, host: str) -> MachineRef:
+        """The reference by which the driver of another host knows it."""
+        return MachineRef(self.uid, self.namespace, self.name, host)
 
     @property
     def neighbour(self) -> Neighbour:

@@ -9,7 +9,14 @@ from datetime import timedelta
 from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal
 from functools import lru_cache
 
-__all__ = ["format_bytes", "format_mib", "mib", "parse_duration", "parse_quantity"]
+__all__ = [
+    "format_bytes",
+    "format_mib",
+    "mib",
+    "parse_bandwidth",
+    "parse_duration",
+    "parse_quantity",
+]
 
 MIB = 2**20
 
@@ -23,6 +30,9 @@ _LARGEST_BINARY = Decimal(2**63 - 1)
 _NANO = Decimal("1e-9")
 _EXACT = Context(prec=2000)  # more digits than any text within the limits below can ask for
 _LONGEST = 64
+
+_BITS = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKMGT]?)bps")
+_BIT_PREFIXES = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12}
 
 _DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d))+")
 _PART = re.compile(r"([0-9.]+)(ms|s|m|h|d)")
@@ -78,6 +88,17 @@ def format_mib(amount_mib: int) -> str:
         amount_mib //= 1024
         units.pop(0)
     return f"{amount_mib}{units[0]}"
+
+
+def parse_bandwidth(text: str) -> int:
+    """Return bytes per second: of bits as networks have them (1Gbps), or of bytes (100Mi)."""
+    if match := _BITS.fullmatch(text):
+        bits = Decimal(match[1]).scaleb(_BIT_PREFIXES[match[2]])
+        return max(1, int(bits / 8))
+    amount = int(parse_quantity(text).to_integral_value(ROUND_CEILING))
+    if amount <= 0:
+        raise ValueError(f"{text} is no bandwidth; write 500Mbps, 1Gbps or 100Mi")
+    return amount
 
 
 def format_bytes(amount: int) -> str:

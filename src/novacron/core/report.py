@@ -5,10 +5,14 @@ from enum import StrEnum
 
 from novacron.core.conditions import Condition
 from novacron.core.machine import Machine, Observed, Power, Resources
+from novacron.core.move import MoveReport
 from novacron.core.snapshot import SnapshotReport
 from novacron.core.steps import Blocked, Done, Outcome
 
-__all__ = ["MachineReport", "Phase", "phase_of", "placed_of", "ready_of"]
+__all__ = ["MIGRATING", "MachineReport", "Phase", "phase_of", "placed_of", "ready_of"]
+
+# The reason of a step that waits for a move.
+MIGRATING = "Migrating"
 
 
 class Phase(StrEnum):
@@ -23,7 +27,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MachineReport:
-    """Everything a family's status can say; ``phase`` is None when nobody can tell."""
+    """Everything a family's status can say; ``phase`` is None when nobody can tell.
+
+    Without ``move`` what was written about the last one stays, and without ``leftovers`` those.
+    """
 
     phase: Phase | None
     host: str | None
@@ -32,6 +39,8 @@ class MachineReport:
     seen: Observed | None
     conditions: tuple[Condition, ...]
     write_usage: bool = False
+    move: MoveReport | None = None
+    leftovers: frozenset[str] | None = None
     snapshots: SnapshotReport | None = None
 
 
@@ -40,6 +49,8 @@ def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcom
     last = next(reversed(outcomes.values()), None)
     if seen is None:
         return Phase.FAILED if isinstance(last, Blocked) else _unseen(machine, last)
+    if last is not None and last.reason == MIGRATING:
+        return Phase.MIGRATING
     if seen.power is Power.ON:
         return Phase.RUNNING
     if machine.power is Power.OFF:
@@ -53,14 +64,21 @@ def _unseen(machine: Machine, last: Outcome | None) -> Phase | None:
     return None if unknown else Phase.PENDING
 
 
-def ready_of(machine: Machine, outcomes: dict[str, Outcome]) -> Condition:
+def ready_of(
+    machine: Machine, outcomes: dict[str, Outcome], seen: Observed | None = None
+) -> Condition:
     """Derive Ready: every step is done and the machine runs as it should."""
     for name, outcome in outcomes.items():
+        if outcome.reason == MIGRATING and machine.move and machine.move.live:
+            message = f"VM is running and moves to host {machine.move.target}"
+            return Condition("Ready", "True", MIGRATING, message)
         if not isinstance(outcome, Done):
             status = "Unknown" if outcome.reason == "HostUnreachable" else "False"
             return Condition("Ready", status, outcome.reason, outcome.message or f"{name} waits")
     if machine.power is Power.OFF:
         return Condition("Ready", "False", "Stopped", "VM is stopped, as asked")
+    if seen is not None and seen.power is Power.OFF:
+        return Condition("Ready", "False", "NotStarted", "VM is not started yet")
     return Condition("Ready", "True", "VMReady", "VM is running and ready")
 
 

@@ -4,7 +4,15 @@ Pure: values in, a decision out. It knows neither Kubernetes nor any hypervisor,
 and draws no lots, so the operator, the tests and the benchmarks run the same code.
 """
 
-from novacron.scheduler.engine import Decision, Nowhere, Placed, choose, devices_on, fits
+from novacron.scheduler.engine import (
+    Decision,
+    Nowhere,
+    Placed,
+    choose,
+    devices_on,
+    fits,
+    unwelcome,
+)
 from novacron.scheduler.explain import Rated, Refusal, one_line, rated, refusals
 from novacron.scheduler.table import Held, HostTable
 
@@ -22,4 +30,5 @@ __all__ = [
     "one_line",
     "rated",
     "refusals",
+    "unwelcome",
 ]

@@ -13,13 +13,23 @@ from numpy.typing import NDArray
 from novacron.core.devices import HostDevice
 from novacron.core.host import Host
 from novacron.core.machine import Machine, Resources
-from novacron.scheduler.filter import Asked
-from novacron.scheduler.filters import FILTERS
+from novacron.scheduler.filter import Asked, Refused
+from novacron.scheduler.filters import FILTERS, WISHES
 from novacron.scheduler.nearness import company_view
 from novacron.scheduler.scores import SCORES, Ratings
 from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask
 
-__all__ = ["FITS", "Decision", "Nowhere", "Placed", "Survey", "choose", "devices_on", "fits"]
+__all__ = [
+    "FITS",
+    "Decision",
+    "Nowhere",
+    "Placed",
+    "Survey",
+    "choose",
+    "devices_on",
+    "fits",
+    "unwelcome",
+]
 
 FITS, NO_HOST = len(FILTERS), len(FILTERS) + 1
 
@@ -153,6 +163,24 @@ def _best(table: HostTable, survey: Survey, fitting: Mask) -> Placed:
     devices = devices_on(table, survey.asked.machine, host.name)
     assert devices is not None, "the filter looked for the same devices"
     return Placed(host.name, row, devices, total, ratings, survey)
+
+
+def unwelcome(table: HostTable, machine: Machine, host: str) -> str | None:
+    """Say in which way a host is not what the machine's owner wants, or None when it is.
+
+    Whether there is room, or new machines are let in, is of no concern to one that is there.
+    """
+    row = table.row(host)
+    if row is None:
+        return None
+    asked = _asked(table, machine)
+    for wish in (each for each in FILTERS if each.name in WISHES):
+        refused = wish.refuses(table, asked)
+        if refused is not None and refused[row]:
+            there = table.hosts[row]
+            assert there is not None
+            return wish.phrase(asked, Refused([there], np.array([row]), table.free[:, [row]]))
+    return None
 
 
 def fits(table: HostTable, uid: str, host: str, size: Resources) -> str | None:

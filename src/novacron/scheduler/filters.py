@@ -9,7 +9,7 @@ from novacron.scheduler.host_filters import HOST_FILTERS
 from novacron.scheduler.offer_filters import OFFER_FILTERS
 from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask
 
-__all__ = ["FILTERS"]
+__all__ = ["FILTERS", "WISHES"]
 
 
 def _unready(table: HostTable, _: Asked) -> Mask:
@@ -28,6 +28,32 @@ def _cordoned(table: HostTable, _: Asked) -> Mask:
 
 def _say_cordoned(_: Asked, refused: Refused) -> str:
     return f"{be(refused)} cordoned"
+
+
+def _unasked(table: HostTable, asked: Asked) -> Mask | None:
+    if asked.machine.only_host is None:
+        return None
+    mask = np.ones(table.size, dtype=np.bool_)
+    if (row := table.row(asked.machine.only_host)) is not None:
+        mask[row] = False
+    return mask
+
+
+def _say_unasked(asked: Asked, refused: Refused) -> str:
+    return f"{be(refused)} not {asked.machine.only_host}, which was asked for"
+
+
+def _being_left(table: HostTable, asked: Asked) -> Mask | None:
+    row = table.row(asked.machine.leaving) if asked.machine.leaving else None
+    if row is None:
+        return None
+    mask = np.zeros(table.size, dtype=np.bool_)
+    mask[row] = True
+    return mask
+
+
+def _say_being_left(_: Asked, __: Refused) -> str:
+    return "is where it is now"
 
 
 def _refused_before(table: HostTable, asked: Asked) -> Mask | None:
@@ -81,6 +107,8 @@ def _lack(refused: Refused, what: str, column: int, asked: str) -> str:
 # In this order a refused host gets its reason: first what is wrong with the host itself, then
 # what the machine's owner asked for, and last the room, which is what changes most.
 FILTERS: tuple[Filter, ...] = (
+    Filter("Asked", _unasked, _say_unasked),
+    Filter("Elsewhere", _being_left, _say_being_left),
     Filter("Ready", _unready, _say_unready),
     Filter("Schedulable", _cordoned, _say_cordoned),
     Filter("NotRefused", _refused_before, _say_refused_before),
@@ -92,3 +120,5 @@ FILTERS: tuple[Filter, ...] = (
     Filter("Memory", _too_little_memory, _say_too_little_memory),
     Filter("Disk", _too_little_disk, _say_too_little_disk),
 )
+# The names of those that say where the machine's owner wants it.
+WISHES = frozenset({"Selector", "NodeAffinity", "PodAffinity", "PodAntiAffinity"})

@@ -129,6 +129,7 @@ def libvirt_operator(
         "--no-leader-elect",
         f"--images-directory={tiny}",
         "--shutdown-grace=4s",
+        "--host-failure-grace=3s",
         f"--image-catalogue=images-{namespace}",
         f"--image-s3-secret=s3-{namespace}",
         f"--image-file-namespaces={namespace}",

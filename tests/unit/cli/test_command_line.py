@@ -19,9 +19,9 @@ HEAVY = ("aiohttp", "cryptography", "numpy", "orjson", "pydantic", "rich", "uvlo
 COMMANDS = {
     "": "up down status purge doctor kubeconfig kubectl vm console vnc host image volume explain "
     "crd operator completion version",
-    "vm": "list get create start stop restart delete describe snapshot",
+    "vm": "list get create start stop restart delete describe snapshot migrate",
     "vm snapshot": "create list restore delete",
-    "host": "add list get cordon uncordon remove",
+    "host": "add list get cordon uncordon drain fence remove",
     "image": "list",
     "volume": "list delete",
     "explain": "vm",

@@ -172,11 +172,12 @@ class Builder:
             self._plugging.plug(mark, domain)
             self._change_running(plan, domain)
 
-    def remove(self, uid: str, domain: Domain | None) -> None:
-        """Remove a machine and all it has."""
+    def remove(self, uid: str, domain: Domain | None, *, disks: bool = True) -> None:
+        """Remove a machine and all it has, or only what its host knows of it."""
         if domain is not None and domain.power is Power.ON:
             _unless_gone(domain.handle.destroy, libvirt.VIR_ERR_OPERATION_INVALID)
-        self.pool.remove_all(volume_prefix(uid))
+        if disks:
+            self.pool.remove_all(volume_prefix(uid))
         if domain is not None:
             flags = (
                 libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
@@ -208,8 +209,14 @@ class Builder:
             raise
         return spare_name(plan.ref)
 
-    def _write(self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]) -> Mark:
-        place = Place(
+    def draft(self, plan: MachinePlan) -> str:
+        """Return how a machine that comes from elsewhere would be written down here."""
+        volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
+        seed = seed_volume(plan.ref.uid, seed_of(plan))
+        return definition(plan, self._free_name(plan), seed, self._place(plan), volumes)
+
+    def _place(self, plan: MachinePlan) -> Place:
+        return Place(
             pool=self.host.pool,
             pool_path=self.pool.path,
             ports=tuple(each.port for each in self._wired(plan)),
@@ -217,6 +224,9 @@ class Builder:
             max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
             memory_mib=self.machinery.memory_mib,
         )
+
+    def _write(self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]) -> Mark:
+        place = self._place(plan)
         handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
         shape = shape_of(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))

@@ -33,6 +33,8 @@ CALL_SECONDS = 60.0
 AT_ONCE = 4
 # Apart from the rest: slow images must not make a host look as if it did not answer.
 LONG_AT_ONCE = 4
+# Each is a call that waits for a machine to have moved.
+ASIDE_AT_ONCE = 16
 
 
 class Connection:
@@ -49,6 +51,7 @@ class Connection:
         self._since = 0.0
         self._places = asyncio.Semaphore(AT_ONCE)
         self._long_places = asyncio.Semaphore(LONG_AT_ONCE)
+        self._aside_places = asyncio.Semaphore(ASIDE_AT_ONCE)
         self._closed = False
 
     async def run(self, work: Callable[[libvirt.virConnect], T]) -> T:
@@ -62,6 +65,10 @@ class Connection:
     async def run_long(self, work: Callable[[libvirt.virConnect], T]) -> T:
         """Run blocking work that takes as long as it takes."""
         return await self._run(work, self._long_places)
+
+    async def run_aside(self, work: Callable[[libvirt.virConnect], T]) -> T:
+        """Run blocking work that takes long and stands in the way of nothing else."""
+        return await self._run(work, self._aside_places)
 
     async def run_apart(self, work: Callable[[Link], T]) -> T:
         """Run blocking work whose result keeps the connection, and closes it in the end."""

@@ -12,7 +12,7 @@ import libvirt
 from novacron.core.driver import Display, Said
 from novacron.core.errors import Busy, Unreachable, Unsupported
 from novacron.core.machine import Power
-from novacron.drivers.libvirt.domain import console_log
+from novacron.drivers.libvirt.domain import console_log, console_past
 from novacron.drivers.libvirt.errors import core_errors
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.link import Link
@@ -102,12 +102,12 @@ def opened(domain: Domain, link: Link, host: str) -> LibvirtConsole:
 
 def log(pool: Pool, uid: str, since: int) -> Said:
     """Return what a guest said so far, or the latter part of it. Blocks."""
-    name = console_log(uid)
-    length = pool.length(name)
+    name, past = console_log(uid), pool.read(console_past(uid))
+    length = len(past) + pool.length(name)
     start = max(length + since, 0) if since < 0 else since
     if start > length:
         start = 0  # libvirt's log daemon begins a new file when one has grown large
-    data = pool.read(name, start)
+    data = past[start:] + pool.read(name, max(start - len(past), 0))
     return Said(data, start + len(data))
 
 

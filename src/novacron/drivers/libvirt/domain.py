@@ -26,6 +26,7 @@ __all__ = [
     "Accelerator",
     "Defined",
     "console_log",
+    "console_past",
     "definition",
     "domain_uuid",
     "plain_name",
@@ -91,6 +92,11 @@ def seed_volume(uid: str, seed: bytes) -> str:
 def console_log(uid: str) -> str:
     """Return the name of the file that keeps what the guest says."""
     return f"{volume_prefix(uid)}console.log"
+
+
+def console_past(uid: str) -> str:
+    """Return the name of the file with what the guest said on hosts that it has left."""
+    return f"{volume_prefix(uid)}console-past.log"
 
 
 @dataclass(frozen=True, slots=True)

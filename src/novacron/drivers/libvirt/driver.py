@@ -31,6 +31,7 @@ from novacron.drivers.libvirt.look import (
     observed,
     read,
 )
+from novacron.drivers.libvirt.moves import LibvirtMoves
 from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
 from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
@@ -50,6 +51,7 @@ CAPABILITIES = frozenset(
         Capability.SNAPSHOTS,
         Capability.GUEST_COMMANDS,
         Capability.VOLUMES,
+        Capability.LIVE_MIGRATION,
     }
 )
 SOON = timedelta(milliseconds=200)
@@ -58,7 +60,9 @@ LATER = timedelta(seconds=1)
 IMAGES_AS_USUAL = Workshop()
 
 
-class LibvirtDriver(LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands, LibvirtVolumes):
+class LibvirtDriver(
+    LibvirtConsoles, LibvirtSnapshots, LibvirtGuestCommands, LibvirtVolumes, LibvirtMoves
+):
     """Satisfies ``Driver``, ``Inventory``, ``Watching``, and each optional protocol it inherits.
 
     ``resize`` and ``set_power`` of a machine that is not there are ``Busy``: somebody removed it

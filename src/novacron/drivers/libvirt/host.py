@@ -38,7 +38,8 @@ class LibvirtHost:
     and lets nobody in. ``networks`` are those that machines know by a name of their own.
     ``image_cache_bytes`` is how much room images may take that no disk is on top of; None is as
     much as there is. ``disk_overcommit`` is how many times over storage may be promised: disks take
-    room as they are written to.
+    room as they are written to. The ``migration`` fields say how other hosts reach this one, and
+    whether it has certificates with which machines travel encrypted.
     """
 
     name: str
@@ -50,6 +51,16 @@ class LibvirtHost:
     networks: Mapping[str, Bridged] = field(default_factory=dict)
     storage_classes: Mapping[str, ClassPool] = field(default_factory=dict)
     disk_overcommit: float = 1.0
+    migration_uri: str | None = None
+    migration_address: str | None = None
+    migration_tls: bool = False
+
+    @property
+    def reached_by_hosts(self) -> str | None:
+        """Return how other hosts reach this one, to send it machines; None where nobody said."""
+        parts = urlsplit(self.uri)
+        named = parts.scheme in ("qemu+tls", "qemu+ssh") and parts.hostname
+        return self.migration_uri or (self.uri if named else None)
 
     @property
     def is_session(self) -> bool:

@@ -17,6 +17,7 @@ from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 __all__ = ["Domain", "Known", "by_volume", "find", "needed_volumes", "observed", "read"]
 
 ADDRESS_AGAIN = timedelta(seconds=1)
+INCOMING = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION)
 PROGRESS_AGAIN = timedelta(seconds=2)
 MORE_ADDRESSES_AGAIN = timedelta(seconds=5)
 ENDED = {
@@ -109,6 +110,8 @@ def observed(
         changing=_changing(domain, known, complete=complete),
         addresses=tuple(dict.fromkeys(chain.from_iterable(addresses.values()))),
         usage=known.usage.get(uid) if running else None,
+        live_migratable=True,
+        immovable="it has devices of its host" if running and running.handed else None,
         due=_due(uid, known, addresses),
         progress=known.progress.get(uid),
         abandoned=not complete and uid not in known.building,
@@ -135,6 +138,8 @@ def _due(uid: str, known: Known, addresses: Mapping[str, tuple[str, ...]]) -> ti
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
     if not complete or domain.uid in known.building:
         return "create"
+    if (domain.state, domain.reason) == INCOMING:
+        return "arrive"
     if domain.uid in known.restoring:
         return "restore"
     leaving = domain.state == libvirt.VIR_DOMAIN_SHUTDOWN or domain.uid in known.stopping

@@ -156,6 +156,10 @@ class Pool:
         ET.SubElement(backing, "format", type=kind)
         self._create(volume)
 
+    def empty(self, name: str, size: int, kind: str) -> None:
+        """Make a volume with nothing in it; one of this name that exists is left as it is."""
+        self._create(_volume(name, size, kind))
+
     def fill(self, name: str, length: int, chunks: Iterable[bytes]) -> None:
         """Make a volume with these bytes, or write them over one of this name.
 

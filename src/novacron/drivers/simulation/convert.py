@@ -76,6 +76,7 @@ def observed_all(rows: Iterable[SeenRow], fractions: UsageFractions) -> list[Obs
             values = shared[kind] = (state, size, fractions.of(size, state))
         state, size, usage = values
         reachable = split_addresses(addresses) if state is on else ()
-        one = Observed(uid, f"{ID_PREFIX}{number}", state, size, change, reachable, usage)
+        known = (uid, f"{ID_PREFIX}{number}", state, size, change, reachable, usage)
+        one = Observed(*known, live_migratable=True)
         add(one if had == volumes.NONE else replace(one, volumes=volumes.seen(had)))
     return seen

@@ -5,12 +5,9 @@ microseconds, less than handing it to a thread would. The driver keeps nothing a
 in memory, so a process killed at any instruction has either done a thing or not.
 """
 
-import random as chance
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 
 from novacron.core.driver import Accepted, Capability
 from novacron.core.errors import Busy, Rejected
@@ -22,11 +19,10 @@ from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.simulation import commands, convert
 from novacron.drivers.simulation.errors import core_errors
 from novacron.drivers.simulation.faults import Operation, strike
-from novacron.drivers.simulation.host import SimulatedHost
+from novacron.drivers.simulation.moves import SimulatedMoves
 from novacron.drivers.simulation.room import require_sense, require_whole_disk
 from novacron.drivers.simulation.snapshots import SimulatedSnapshots
-from novacron.drivers.simulation.store import Store
-from novacron.drivers.simulation.turn import Turn, microseconds
+from novacron.drivers.simulation.turn import microseconds
 from novacron.drivers.simulation.volumes import Shelf, from_text
 
 __all__ = ["SimulationDriver"]
@@ -38,16 +34,12 @@ CAPABILITIES = frozenset(
         Capability.SNAPSHOTS,
         Capability.GUEST_COMMANDS,
         Capability.VOLUMES,
+        Capability.LIVE_MIGRATION,
     }
 )
 
 
-def utc_now() -> datetime:
-    """Tell the time; operations end at moments of the wall clock because they outlive us."""
-    return datetime.now(UTC)
-
-
-class SimulationDriver(SimulatedSnapshots):
+class SimulationDriver(SimulatedMoves, SimulatedSnapshots):
     """One host of the simulation, which satisfies every protocol but those of real guests.
 
     An order that the machine is already carrying out is accepted again; one that contradicts
@@ -56,20 +48,6 @@ class SimulationDriver(SimulatedSnapshots):
     so the caller has to look again, and will find nothing and make it anew. ``Rejected`` would
     stop it until its owner wrote a new spec, ``Unreachable`` would blame the host.
     """
-
-    def __init__(
-        self,
-        path: Path,
-        host: SimulatedHost,
-        *,
-        clock: Callable[[], datetime] = utc_now,
-        random: Callable[[], float] = chance.random,
-    ) -> None:
-        self._path = path
-        self._host = host
-        self._clock = clock
-        self._random = random
-        self._opened: tuple[Store, int] | None = None
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -226,32 +204,3 @@ class SimulationDriver(SimulatedSnapshots):
             self._opened = None
             with core_errors(self._path):
                 store.let_go()
-
-    @contextmanager
-    def _turn(self) -> Iterator[Turn]:
-        """Open a transaction on the file in which all that is due has happened."""
-        with core_errors(self._path):
-            store, host_id = self._file()
-            turn = Turn(store, self._host, host_id, microseconds(self._clock()))
-            with store.writing(turn.now_us):
-                yield turn
-
-    def _file(self) -> tuple[Store, int]:
-        """Open the file when first needed: a host is declared before its file can be read."""
-        if self._opened is None:
-            store = Store.share(self._path)
-            try:
-                self._opened = store, store.host_id(self._host.name)
-            except BaseException:
-                store.let_go()
-                raise
-        return self._opened
-
-    def _admit(self, operation: Operation, ref: MachineRef) -> None:
-        self._require_own(ref.host)
-        strike(self._host.faults, operation, ref.name, self._random)
-
-    def _require_own(self, host: str) -> None:
-        """Refuse to speak for another host: an empty answer would look like lost machines."""
-        if host != self._host.name:
-            raise Rejected(f"host {host} is not reached through host {self._host.name}")

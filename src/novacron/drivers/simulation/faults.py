@@ -33,6 +33,7 @@ class Operation(StrEnum):
     STOP = "stop"
     RESIZE = "resize"
     DELETE = "delete"
+    MOVE = "move"
     COMMAND = "command"
     MACHINES = "machines"
     HOSTS = "hosts"

@@ -26,9 +26,11 @@ class Delays:
     stop: timedelta = AT_ONCE
     resize: timedelta = AT_ONCE
     delete: timedelta = AT_ONCE
+    move: timedelta = AT_ONCE
 
     def __post_init__(self) -> None:
-        if min(self.create, self.start, self.stop, self.resize, self.delete) < AT_ONCE:
+        each = (self.create, self.start, self.stop, self.resize, self.delete, self.move)
+        if min(each) < AT_ONCE:
             raise ValueError("a simulated operation cannot take less than no time")
 
 

@@ -7,11 +7,13 @@ addresses back, so no writer, not even a person with a SQLite shell, can get the
 __all__ = ["SCHEMA", "SCHEMA_VERSION", "SNAPSHOTS"]
 
 # The number that SCHEMA leaves in the file; raise both together.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 # A machine is what it is (vcpus, power, …) and, while an operation is under way, also what it
 # will be when that ends (next_…). Until then it holds the greater of both, so that neither a
 # growing nor a shrinking machine can be promised away. Outside an operation both are the same.
+# A machine that moves is on its host and holds as much of the one it goes to (to_host_id) until it
+# is there. It takes its addresses along, which are of the network of the host that it was made on.
 # Address slot 0 is the network's own and slot 1 its gateway, so machines begin at 2.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS hosts (
@@ -32,6 +34,8 @@ CREATE TABLE IF NOT EXISTS free_slots (
 CREATE TABLE IF NOT EXISTS machines (
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   host_id INTEGER NOT NULL REFERENCES hosts (id),
+  to_host_id INTEGER REFERENCES hosts (id),
+  network_host_id INTEGER NOT NULL REFERENCES hosts (id),
   uid TEXT,
   namespace TEXT NOT NULL,
   name TEXT NOT NULL,
@@ -53,7 +57,8 @@ CREATE TABLE IF NOT EXISTS machines (
   held_memory_mib INTEGER AS (max(memory_mib, next_memory_mib)),
   held_disk_mib INTEGER AS (max(disk_mib, next_disk_mib) + volumes_mib),
   UNIQUE (host_id, uid),
-  CHECK ((change IS NULL) = (ends_us IS NULL))
+  CHECK ((change IS NULL) = (ends_us IS NULL)),
+  CHECK ((to_host_id IS NULL) = (change IS NOT 'move'))
 );
 
 CREATE TABLE IF NOT EXISTS kept_volumes (
@@ -87,14 +92,34 @@ BEGIN
   WHERE id = new.host_id;
 END;
 
+CREATE TRIGGER IF NOT EXISTS machine_sent AFTER UPDATE ON machines
+WHEN old.to_host_id IS NULL AND new.to_host_id IS NOT NULL
+BEGIN
+  UPDATE hosts SET
+    held_vcpus = held_vcpus + new.held_vcpus,
+    held_memory_mib = held_memory_mib + new.held_memory_mib,
+    held_disk_mib = held_disk_mib + new.held_disk_mib
+  WHERE id = new.to_host_id;
+END;
+
+CREATE TRIGGER IF NOT EXISTS machine_moved AFTER UPDATE ON machines
+WHEN old.to_host_id IS NOT NULL AND new.to_host_id IS NULL
+BEGIN
+  UPDATE hosts SET
+    held_vcpus = held_vcpus - old.held_vcpus,
+    held_memory_mib = held_memory_mib - old.held_memory_mib,
+    held_disk_mib = held_disk_mib - old.held_disk_mib
+  WHERE id = CASE WHEN new.host_id = old.to_host_id THEN old.host_id ELSE old.to_host_id END;
+END;
+
 CREATE TRIGGER IF NOT EXISTS machine_gone AFTER DELETE ON machines BEGIN
   UPDATE hosts SET
     held_vcpus = held_vcpus - old.held_vcpus,
     held_memory_mib = held_memory_mib - old.held_memory_mib,
     held_disk_mib = held_disk_mib - old.held_disk_mib
-  WHERE id = old.host_id;
+  WHERE id IN (old.host_id, old.to_host_id);
   INSERT INTO free_slots (host_id, slot)
-    SELECT old.host_id, value FROM json_each(old.slots);
+    SELECT old.network_host_id, value FROM json_each(old.slots);
   INSERT OR REPLACE INTO kept_volumes (host_id, namespace, id, size_mib, storage_class)
     SELECT old.host_id, old.namespace, json_extract(gone.value, '$.id'),
       json_extract(gone.value, '$.size_mib'), json_extract(gone.value, '$.storage_class')
@@ -136,7 +161,7 @@ CREATE TRIGGER IF NOT EXISTS machine_gone_with_runs AFTER DELETE ON machines BEG
   DELETE FROM runs WHERE machine = old.number;
 END;
 
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 """
 
 # Made beside the rest, so that files from before there were snapshots can still be used.

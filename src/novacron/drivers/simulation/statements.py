@@ -20,10 +20,10 @@ LIST_MACHINES = (
     "FROM machines WHERE host_id = ? AND uid IS NOT NULL"
 )
 ADD_MACHINE = (
-    "INSERT INTO machines (host_id, uid, namespace, name, power, next_power, "
+    "INSERT INTO machines (host_id, network_host_id, uid, namespace, name, power, next_power, "
     "vcpus, memory_mib, disk_mib, next_vcpus, next_memory_mib, next_disk_mib, "
     "addresses, slots, change, ends_us, volumes, volumes_mib) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+    "VALUES (?1, ?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
 )
 CHANGE_POWER = (
     "UPDATE machines SET next_power = ?2, next_vcpus = vcpus, next_memory_mib = memory_mib, "
@@ -35,11 +35,19 @@ CHANGE_SIZE = (
     "WHERE number = ?1"
 )
 CHANGE_NOTHING_YET = "UPDATE machines SET change = ?2, ends_us = ?3 WHERE number = ?1"
+SEND = (
+    "UPDATE machines SET next_power = power, next_vcpus = vcpus, next_memory_mib = memory_mib, "
+    "next_disk_mib = disk_mib, to_host_id = ?2, change = 'move', ends_us = ?3 WHERE number = ?1"
+)
+STAY = "UPDATE machines SET to_host_id = NULL, change = NULL, ends_us = NULL WHERE number = ?1"
+TARGET = "SELECT hosts.name FROM hosts, machines WHERE hosts.id = to_host_id AND number = ?"
+ANYWHERE = "SELECT number FROM machines WHERE uid = ?"
 ANY_DUE = "SELECT 1 FROM machines WHERE ends_us <= ? LIMIT 1"
 REMOVE_DUE = "DELETE FROM machines WHERE ends_us <= ? AND change = 'delete'"
 FINISH_DUE = (
     "UPDATE machines SET power = next_power, vcpus = next_vcpus, memory_mib = next_memory_mib, "
-    "disk_mib = next_disk_mib, change = NULL, ends_us = NULL WHERE ends_us <= ?"
+    "disk_mib = next_disk_mib, host_id = coalesce(to_host_id, host_id), to_host_id = NULL, "
+    "change = NULL, ends_us = NULL WHERE ends_us <= ?"
 )
 FREE_SLOTS = "SELECT slot FROM free_slots WHERE host_id = ? ORDER BY slot LIMIT ?"
 USE_FREE_SLOT = "DELETE FROM free_slots WHERE host_id = ? AND slot = ?"

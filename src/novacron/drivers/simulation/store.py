@@ -196,6 +196,24 @@ class Store:
         """Begin a removal; the machine keeps all it has until that moment."""
         self._execute(sql.CHANGE_NOTHING_YET, (number, change, ends_us))
 
+    def send(self, number: int, to_host_id: int, ends_us: int) -> None:
+        """Begin to move a machine; it holds room on both hosts until that moment."""
+        self._execute(sql.SEND, (number, to_host_id, ends_us))
+
+    def stay(self, number: int) -> None:
+        """Have a machine that moves stay where it is."""
+        self._execute(sql.STAY, (number,))
+
+    def target(self, number: int) -> str | None:
+        """Return the host that a machine moves to."""
+        found = self._execute(sql.TARGET, (number,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def anywhere(self, uid: str) -> int | None:
+        """Return the number of a machine, whichever host it is on."""
+        found = self._execute(sql.ANYWHERE, (uid,)).fetchone()
+        return None if found is None else int(found[0])
+
     def take_slots(self, host_id: int, host: HostRow, count: int) -> tuple[int, ...]:
         """Take the lowest free addresses of the host's network."""
         free: list[int] = []

@@ -14,9 +14,9 @@ from typing import Self
 from novacron.core.machine import Power, Resources
 from novacron.core.volume import KeptVolume
 from novacron.drivers.simulation import convert
-from novacron.drivers.simulation.driver import utc_now
 from novacron.drivers.simulation.errors import core_errors
 from novacron.drivers.simulation.hardware import handed_over
+from novacron.drivers.simulation.host_file import utc_now
 from novacron.drivers.simulation.store import NewMachine, Store
 from novacron.drivers.simulation.turn import microseconds
 
@@ -29,13 +29,13 @@ MACHINES = (
 # Whatever was under way is cut off: the machine is from now on what these statements say.
 POWER = (
     "UPDATE machines SET power = ?2, next_power = ?2, next_vcpus = vcpus, "
-    "next_memory_mib = memory_mib, next_disk_mib = disk_mib, change = NULL, ends_us = NULL "
-    "WHERE uid = ?1"
+    "next_memory_mib = memory_mib, next_disk_mib = disk_mib, to_host_id = NULL, change = NULL, "
+    "ends_us = NULL WHERE uid = ?1"
 )
 SIZE = (
     "UPDATE machines SET vcpus = ?2, memory_mib = ?3, disk_mib = ?4, next_vcpus = ?2, "
-    "next_memory_mib = ?3, next_disk_mib = ?4, next_power = power, change = NULL, "
-    "ends_us = NULL WHERE uid = ?1"
+    "next_memory_mib = ?3, next_disk_mib = ?4, next_power = power, to_host_id = NULL, "
+    "change = NULL, ends_us = NULL WHERE uid = ?1"
 )
 KEPT = "SELECT namespace, id, size_mib, storage_class FROM kept_volumes ORDER BY namespace, id"
 DESTROY = "DELETE FROM machines WHERE uid = ?1"

@@ -9,6 +9,7 @@ from typing import Any
 from novacron.core.cpu import Cpu
 from novacron.core.host import (
     DeclaredHost,
+    Drain,
     HostFacts,
     HostReport,
     NodeMarks,
@@ -80,6 +81,7 @@ def _host(obj: Object) -> DeclaredHost:
         labels=spec.get("labels") or {},
         taints=_taints(spec.get("taints")),
         unschedulable=spec.get("unschedulable", False),
+        drain=_drain(spec.get("drain")),
         overcommit=Overcommit(**(spec.get("overcommit") or {})),
         deleting="deletionTimestamp" in metadata,
         generation=metadata["generation"],
@@ -90,6 +92,12 @@ def _host(obj: Object) -> DeclaredHost:
         cpu=_cpu(status),
         offers=frozenset((*_offers(status), *classes_of(spec.get(spec["driver"]) or {}))),
     )
+
+
+def _drain(written: Object | None) -> Drain | None:
+    if written is None:
+        return None
+    return Drain(written.get("stopAllowed", False), written.get("atOnce", 2))
 
 
 def _cpu(status: Object) -> Cpu | None:

@@ -29,12 +29,14 @@ from novacron.families.novacron.volume_types import KeptVolume, StorageClassName
 
 __all__ = [
     "Host",
+    "HostDrain",
     "HostNode",
     "HostOvercommit",
     "HostSpec",
     "HostStatus",
     "HostTaint",
     "Libvirt",
+    "LibvirtMigration",
     "LibvirtStorageClass",
     "NodeName",
     "SecretName",
@@ -82,6 +84,15 @@ class HostOvercommit(Model):
     """Times the disk space."""
 
 
+class HostDrain(Model):
+    """How machines leave the host."""
+
+    stop_allowed: bool = False
+    """Whether machines that cannot move while they run may be stopped for it."""
+    at_once: Annotated[int, Field(ge=1, le=64)] = 2
+    """How many leave at the same time."""
+
+
 class SimulatedCapacity(Model):
     """How much the simulated host has."""
 
@@ -106,6 +117,8 @@ class SimulatedDelays(Model):
     """To give one more or less."""
     delete: Duration = "0s"
     """To remove one."""
+    move: Duration = "0s"
+    """To move one to another host."""
 
 
 class SimulatedFault(Model):
@@ -117,6 +130,7 @@ class SimulatedFault(Model):
         "start",
         "stop",
         "delete",
+        "move",
         "command",
         "observe",
         "hosts",
@@ -200,6 +214,31 @@ class Simulation(Model):
     """Hardware it can hand to machines."""
 
 
+_HOST_TO_HOST = "^qemu([+](unix|tcp|tls|ssh))?://[^ /?]*/(system|session)([?][^ ]*)?$"
+
+
+class LibvirtMigration(Model):
+    """How machines come to this host from others."""
+
+    uri: (
+        Annotated[
+            str,
+            Field(max_length=2048),
+            Rule(
+                f"self.matches('{_HOST_TO_HOST}')",
+                "must be a libvirt URI such as qemu+tls://host/system",
+            ),
+        ]
+        | None
+    ) = None
+    """How the libvirt daemons of other hosts reach this one's; without it, by the endpoint where
+    that names a host."""
+    address: Annotated[str, Field(max_length=253)] | None = None
+    """Where QEMU takes machines in; without it, what this host's libvirt says."""
+    tls: bool = False
+    """Whether this host has certificates for QEMU, so that machines can travel encrypted."""
+
+
 class Libvirt(Model):
     """What of a libvirt host is used."""
 
@@ -234,6 +273,8 @@ class Libvirt(Model):
         list[LibvirtStorageClass], ListMap("name"), Field(max_length=64)
     ] = []
     """Which pool each storage class is that volumes may ask for."""
+    migration: LibvirtMigration | None = None
+    """How machines come to this host from others."""
 
 
 class SecretName(Model):
@@ -301,6 +342,8 @@ class HostSpec(Model):
     """What keeps machines away from it."""
     unschedulable: bool = False
     """Whether it takes no new machines."""
+    drain: HostDrain | None = None
+    """Move all machines away, and take no new ones."""
     overcommit: HostOvercommit = HostOvercommit()
     """How many times over it may be promised."""
     simulation: Simulation | None = None

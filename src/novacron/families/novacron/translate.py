@@ -23,6 +23,7 @@ from novacron.core.machine import (
     Resources,
     Usage,
 )
+from novacron.core.move import Move
 from novacron.core.needs import needs_of
 from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
@@ -37,6 +38,17 @@ from novacron.families.novacron.affinity_translate import (
     written_devices,
 )
 from novacron.families.novacron.hook_translate import hooks_of
+from novacron.families.novacron.move_translate import (
+    PLACEMENT,
+    booked,
+    host_wishes_of,
+    move_fields,
+    request_of,
+    wants_elsewhere,
+    with_move,
+    without_move,
+    written_move,
+)
 from novacron.families.novacron.snapshot_translate import wishes_of, written_snapshots
 from novacron.families.novacron.volume_translate import (
     classes_needed,
@@ -57,8 +69,6 @@ __all__ = ["VirtualMachineKind"]
 
 Object = dict[str, Any]
 
-# Where a machine will be made, written before it is.
-PLACEMENT = "novacron.io/placement"
 # For machines stored before the schema had it as a default.
 DEFAULT_DISK = "10Gi"
 
@@ -90,6 +100,14 @@ class VirtualMachineKind:
         with as_the_schema_says():
             return neighbour_of(obj)
 
+    def booking(self, obj: Object) -> Holding | None:
+        """Return what is reserved for it where it moves to."""
+        return booked(obj, self.holding(obj))
+
+    def asks_to_move(self, obj: Object) -> bool:
+        """Say whether it has a request to move, or wants to be placed differently than it was."""
+        return request_of(obj) is not None or wants_elsewhere(obj)
+
     def is_settled(self, obj: Object) -> bool:
         """Say whether its status was written for the spec it has now."""
         seen = (obj.get("status") or {}).get("observedGeneration")
@@ -99,6 +117,7 @@ class VirtualMachineKind:
         """Return the object with our finalizer and the record of where its machine will be."""
         metadata = obj["metadata"]
         record: Object = {"uid": metadata["uid"], "host": placement.host}
+        record["wishes"] = host_wishes_of(obj)
         record |= written_amounts(placement.reserved) or {}
         if placement.because:
             record["because"] = placement.because
@@ -115,6 +134,10 @@ class VirtualMachineKind:
             "annotations": annotations,
         }
         return {**obj, "metadata": changed}
+
+    def moving(self, obj: Object, placement: Placement, move: Move | None) -> Object:
+        """Return the object with the record of a move in place of all requests; None is none."""
+        return self.placed(without_move(obj) if move is None else with_move(obj, move), placement)
 
     def unplaced(self, obj: Object) -> Object:
         """Return the object without finalizer and record, for a machine that was never made."""
@@ -138,6 +161,10 @@ class VirtualMachineKind:
         status["reservation"] = written_amounts(None if report.reserved == has else report.reserved)
         status["devices"] = written_devices(machine.devices if report.host else ()) or None
         status["refusedHosts"] = sorted(report.refused_hosts) or None
+        if report.leftovers is not None:
+            status["leftoverHosts"] = sorted(report.leftovers) or None
+        if report.move is not None:
+            status["migration"] = written_move(report.move)
         status["conditions"] = written_conditions(report.conditions)
         status["observedGeneration"] = machine.generation
         if report.seen is not None:
@@ -205,6 +232,7 @@ def _machine(obj: Object) -> Machine:
         conditions=conditions_of(status),
         usage=_usage(status.get("resources")),
         snapshots=wishes_of(spec, status),
+        **move_fields(obj),
     )
 
 

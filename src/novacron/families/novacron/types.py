@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from novacron.core.move import MoveResult
 from novacron.core.report import Phase
 from novacron.crd import (
     AGE,
@@ -159,12 +160,28 @@ class UsageStatus(Model):
 class MigrationStatus(Model):
     """The move that is under way, or the last one."""
 
+    id: str | None = None
+    """Which move it is; another one has another id."""
+    source_node: str | None = None
+    """The host it leaves."""
     target_node: str | None = None
     """The host it moves to."""
     start_time: datetime | None = None
     """When the move began."""
+    end_time: datetime | None = None
+    """When it was over."""
     progress: Annotated[int, Field(ge=0, le=100)] | None = None
     """How much is done, in percent."""
+    transferred_bytes: Annotated[int, Field(ge=0)] | None = None
+    """How much was sent so far, or in all."""
+    downtime_milliseconds: Annotated[int, Field(ge=0)] | None = None
+    """For how long the guest stood still in the end."""
+    result: MoveResult | None = None
+    """How it ended; without it, it is under way."""
+    reason: str | None = None
+    """Why it ended so, in one word that can be searched for."""
+    message: str | None = None
+    """Why it ended so, in a sentence."""
 
 
 class DeviceStatus(Model):
@@ -201,6 +218,9 @@ class VirtualMachineStatus(Model):
     """Hardware that is set aside for it on its host."""
     refused_hosts: Annotated[list[str], ListSet()] = []
     """Hosts that turned it away since it was last placed; others are tried first."""
+    leftover_hosts: Annotated[list[str], ListSet()] = []
+    """Hosts it has left that did not answer then; what may be left there is removed when they
+    do."""
     conditions: Annotated[list[Condition], ListMap("type")] = []
     """What is so and what is not; Ready sums it up."""
     migration: MigrationStatus | None = None

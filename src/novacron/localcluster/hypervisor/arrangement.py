@@ -32,6 +32,10 @@ class Arrangement:
         """Return the hosts, running or not."""
         return self._fleet.hosts if self.count > 1 else [self._only]
 
+    def peer_uri(self, number: int) -> str | None:
+        """Return how the other hosts reach a host, to send it guests; None where there are none."""
+        return self._fleet.peer_uri(number) if self.count > 1 else None
+
     def require(self, count: int) -> None:
         """Raise unless there can be so many."""
         require_room(count)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.hypervisor.daemon import GUEST_GRACE, Hypervisor
-from novacron.localcluster.hypervisor.membership import Membership
+from novacron.localcluster.hypervisor.membership import SEEN_CERTIFICATES, Membership
 from novacron.localcluster.hypervisor.network_file import network_xml, write_network
 from novacron.localcluster.hypervisor.places import SEEN_SHARED, Places
 from novacron.localcluster.hypervisor.segment import GUEST_BRIDGE, Segment
@@ -71,6 +71,12 @@ class Fleet:
     def tls_uri(self, number: int) -> str:
         """Return how a host of root's is reached by whoever has a certificate."""
         return f"qemu+tls://{self.segment.address(number)}:{TLS_PORT}/system"
+
+    def peer_uri(self, number: int) -> str:
+        """Return how the daemons of the other hosts reach a host, to send it guests."""
+        if not self.privileged:
+            return self._host(number).uri
+        return f"{self.tls_uri(number)}?pkipath={SEEN_CERTIFICATES}"
 
     def caller(self) -> KeyPair:
         """Return a certificate with which a program is let in."""

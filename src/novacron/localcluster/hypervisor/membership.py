@@ -46,6 +46,9 @@ class Membership:
         }
         for role in ("server", "client"):
             wanted |= {f"{role}-cert.pem": pair.certificate, f"{role}-key.pem": pair.key}
+        # So libvirt calls them when a daemon calls another one, to send it a guest.
+        wanted |= {"cacert.pem": self.authority.pair.certificate}
+        wanted |= {"clientcert.pem": pair.certificate, "clientkey.pem": pair.key}
         for name, source in wanted.items():
             target = directory / name
             if not target.exists() or target.read_bytes() != source.read_bytes():

@@ -1,0 +1,98 @@
+"""``novacron vm migrate``: asks for a machine to be moved, or not to be moved any further."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from novacron.cli.failure import Failure
+from novacron.cli.follow import follow
+from novacron.cli.kinds import HOSTS, MACHINES, fetch, status
+from novacron.cli.options import namespaced_target, waiting
+from novacron.cli.session import run
+from novacron.cli.target import Target
+
+if TYPE_CHECKING:
+    from novacron.runtime.client import Client
+    from novacron.runtime.resource import Object
+
+__all__ = ["migrate"]
+
+MIGRATE_TO = "novacron.io/migrate-to"
+STOP_ALLOWED = "novacron.io/migrate-stop-allowed"
+MIGRATE_CANCEL = "novacron.io/migrate-cancel"
+RECORD = "novacron.io/move"
+ANYWHERE = "any"
+
+
+@click.command()
+@click.argument("name")
+@click.option("--to", metavar="HOST", help="Which host; without it, the best.")
+@click.option("--cancel", is_flag=True, help="Have it stay where it is.")
+@click.option("--stop-allowed", is_flag=True, help="Stop it if it cannot move while it runs.")
+@waiting
+@namespaced_target
+def migrate(
+    *,
+    target: Target,
+    name: str,
+    to: str | None,
+    cancel: bool,
+    stop_allowed: bool,
+    seconds: float | None,
+) -> None:
+    """Move a machine to another host while it runs."""
+    if cancel and (to or stop_allowed):
+        raise click.UsageError("--cancel takes neither --to nor --stop-allowed")
+    words = {MIGRATE_CANCEL: "true"} if cancel else _asked(to, stop_allowed=stop_allowed)
+
+    async def act(client: "Client", current: str) -> "Object | None":
+        before = await fetch(client, MACHINES, name, current)
+        if to is not None:
+            await fetch(client, HOSTS, to)
+        if cancel and not _under_way(before):
+            raise Failure(f"{name} does not move")
+        await client.patch(MACHINES, name, {"metadata": {"annotations": words}}, current)
+        if seconds is None:
+            return None
+        click.echo(f"{MACHINES}/{name} is asked to {'stay' if cancel else 'move'}", err=True)
+        return await follow(client, MACHINES, name, current, _answered, seconds=seconds)
+
+    moved = run(target, act)
+    if seconds is None:
+        click.echo(f"{MACHINES}/{name} is asked to {'stay' if cancel else 'move'}")
+    elif moved is None:
+        raise Failure(f"{name} was deleted")
+    else:
+        _tell(name, status(moved).get("migration") or {}, cancel=cancel)
+
+
+def _asked(to: str | None, *, stop_allowed: bool) -> dict[str, str | None]:
+    return {
+        MIGRATE_TO: to or ANYWHERE,
+        STOP_ALLOWED: "true" if stop_allowed else None,
+        MIGRATE_CANCEL: None,
+    }
+
+
+def _under_way(item: "Object") -> bool:
+    annotations = item["metadata"].get("annotations") or {}
+    return MIGRATE_TO in annotations or RECORD in annotations
+
+
+def _answered(item: "Object | None") -> bool:
+    """Say whether the request was answered: nothing asks any more, and nothing is under way."""
+    return item is None or not _under_way(item)
+
+
+def _tell(name: str, migration: dict[str, Any], *, cancel: bool) -> None:
+    result = migration.get("result")
+    if result == "Succeeded":
+        took = [f"{migration.get('transferredBytes', 0) / 1e6:.1f} MB sent"]
+        if (downtime := migration.get("downtimeMilliseconds")) is not None:
+            took.append(f"{downtime} ms of standstill")
+        click.echo(f"{MACHINES}/{name} moved to {migration['targetNode']} ({', '.join(took)})")
+    elif cancel and result == "Cancelled":
+        click.echo(f"{MACHINES}/{name} stays on {migration['sourceNode']}")
+    else:
+        why = migration.get("message") or migration.get("reason") or "nobody says why"
+        raise Failure(f"{name} stays on {migration.get('sourceNode')}: {why}")

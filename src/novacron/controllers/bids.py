@@ -1,0 +1,109 @@
+"""Why a machine should leave its host, and whether it may: decisions over values alone."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from novacron.controllers.ledger import Ledger
+from novacron.core.conditions import Condition
+from novacron.core.host import DeclaredHost
+from novacron.core.machine import Machine, Power
+from novacron.core.move import MoveResult
+from novacron.scheduler import unwelcome
+
+__all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
+
+# Reasons of LiveMigratable for which stopping the machine would not help.
+NEVER = frozenset({"DriverCannotMigrate", "HasSnapshots"})
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a machine stays where it is."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bid:
+    """Somebody wants a machine elsewhere.
+
+    ``urgent``: a person waits for the answer. ``lost``: its host is known to be switched off.
+    ``at_once`` is how many may leave the host at the same time.
+    """
+
+    why: str
+    to: str | None = None
+    stop_allowed: bool = False
+    urgent: bool = False
+    lost: bool = False
+    at_once: int | None = None
+
+    def sought(self, machine: Machine) -> Machine:
+        """Return the machine as the scheduler is asked to place it."""
+        last = machine.last_move
+        # A host that could not reach its disks will not do so a moment later.
+        failed = last is not None and last.result is MoveResult.FAILED and self.lost
+        avoided = {last.target} if last and last.target and failed else set()
+        return replace(
+            machine,
+            wanted=machine.reserved or machine.wanted,
+            only_host=self.to,
+            leaving=machine.host,
+            refused_hosts=machine.refused_hosts | machine.leftovers | avoided,
+        )
+
+
+def bid_of(
+    machine: Machine, ledger: Ledger, now: datetime, grace: timedelta
+) -> Bid | timedelta | None:
+    """Return why the machine should leave its host, if it should; or when to ask again."""
+    assert machine.host is not None
+    host = ledger.declared.get(machine.host)
+    if host is not None and host.is_fenced and host.down_since is not None:
+        left = host.down_since + grace - now
+        if left > timedelta(0):
+            return left
+        return Bid(f"host {host.name} is off", lost=True)
+    if (asked := machine.move_request) is not None:
+        return Bid("asked for", asked.to, asked.stop_allowed, urgent=True)
+    if host is not None and host.drain is not None:
+        return Bid(
+            f"host {host.name} is drained",
+            stop_allowed=host.drain.stop_allowed,
+            at_once=host.drain.at_once,
+        )
+    if machine.wishes_changed:
+        return _by_wishes(machine, ledger, host)
+    return None
+
+
+def _by_wishes(machine: Machine, ledger: Ledger, host: DeclaredHost | None) -> Bid | None:
+    """Return a bid where the host is not any more what the machine's owner wants."""
+    if host is None or (said := unwelcome(ledger.table, machine, host.name)) is None:
+        return None
+    return Bid(f"host {host.name} {said}")
+
+
+def live_or_not(machine: Machine, bid: Bid) -> bool | Refused:
+    """Say whether the machine moves while it runs, is stopped for it, or stays."""
+    if bid.lost:
+        return False
+    if machine.devices:
+        return Refused("HasDevices", "it has devices of its host, which cannot come along")
+    if bid.to is not None and bid.to == machine.host:
+        return Refused("AlreadyThere", f"it is on host {bid.to}")
+    movable = machine.condition("LiveMigratable")
+    if movable is not None and movable.reason in NEVER:
+        return Refused(movable.reason, movable.message)
+    return _while_it_runs(machine, bid, movable) if machine.power is Power.ON else False
+
+
+def _while_it_runs(machine: Machine, bid: Bid, movable: Condition | None) -> bool | Refused:
+    ready = machine.condition("Ready")
+    if movable is not None and movable.status == "False":
+        return False if bid.stop_allowed else Refused(movable.reason, movable.message)
+    if ready is None or ready.status != "True":
+        why = ready.message if ready else "it was not looked at yet"
+        return Refused("NotRunning", f"it does not run as it should: {why}")
+    return True

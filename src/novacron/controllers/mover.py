@@ -1,0 +1,201 @@
+"""The mover: decides which machines leave their host, and for where.
+
+The placer's other half: only the leader runs it, room is taken from the same table in the same
+breath as a decision is made, and the decision is recorded in the object before anything is done.
+The machine's own controller acts on the record.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from novacron.controllers.bids import Bid, Refused, bid_of, live_or_not
+from novacron.controllers.ledger import Ledger
+from novacron.controllers.ports import MachineKind
+from novacron.core.errors import Rejected
+from novacron.core.machine import Machine
+from novacron.core.move import Move, MoveReport, MoveResult
+from novacron.core.placement import placement_of
+from novacron.core.report import MachineReport
+from novacron.runtime.errors import Overloaded
+from novacron.runtime.errors import Unreachable as ApiUnreachable
+from novacron.runtime.events import Events
+from novacron.runtime.queue import Queue
+from novacron.runtime.resource import Key, Object
+from novacron.runtime.writer import Writer
+from novacron.scheduler import Held, Placed, choose, one_line
+
+__all__ = ["Mover"]
+
+# Room comes and goes in bursts; those who wait for it are asked once a second at most.
+PATIENCE = timedelta(seconds=1)
+# A move that failed is not tried again at once when nobody but us asks for it.
+FAILED_AGAIN = timedelta(seconds=30)
+
+
+@dataclass(slots=True)
+class Mover:
+    """Moves the machines of one kind."""
+
+    kind: MachineKind
+    writer: Writer
+    ledger: Ledger
+    events: Events
+    now: Callable[[], datetime]
+    queue: Queue
+    grace: timedelta
+    _waiting: set[Key] = field(default_factory=set)
+    _retry: asyncio.TimerHandle | None = None
+
+    def __post_init__(self) -> None:
+        self.ledger.on_room(self.retry_waiting)
+        self.ledger.on_host(self.host_changed)
+
+    def retry_waiting(self) -> None:
+        """Have those looked at again that wait for room or for others to move first."""
+        if self._waiting and self._retry is None:
+            loop = asyncio.get_running_loop()
+            self._retry = loop.call_later(PATIENCE.total_seconds(), self._retry_now)
+
+    def _retry_now(self) -> None:
+        self._retry = None
+        for key in self._waiting:
+            self.queue.add(key)
+
+    def host_changed(self, name: str) -> None:
+        """Have the machines of a host looked at that is to be left, or seems to be lost."""
+        host = self.ledger.declared.get(name)
+        if host is None or not (host.drain or host.is_fenced):
+            return
+        for uid in self.ledger.machines_on(name):
+            owner = self.ledger.owners.get(uid)
+            if owner is not None and owner.resource == self.writer.cache.resource:
+                self.queue.add(owner.key)
+
+    def concerns(self, obj: Object) -> bool:
+        """Say whether an object asks to move, or is on a host that is to be left."""
+        held = self.kind.holding(obj)
+        if held is None:
+            return False
+        host = self.ledger.declared.get(held.host)
+        bidden = host is not None and bool(host.drain or host.is_fenced)
+        return bidden or self.kind.asks_to_move(obj)
+
+    async def reconcile(self, key: Key) -> timedelta | None:
+        """Decide about one machine."""
+        self._waiting.discard(key)
+        obj = await self._fetch(key)
+        if obj is None or "deletionTimestamp" in obj["metadata"]:
+            return None
+        try:
+            machine = self.kind.machine(obj)
+        except Rejected:
+            return None  # the placer says so
+        if machine.host is None or machine.move_over:
+            return None
+        bid = bid_of(machine, self.ledger, self.now(), self.grace)
+        return bid if isinstance(bid, timedelta) else await self._answer(obj, machine, bid)
+
+    async def _answer(self, obj: Object, machine: Machine, bid: Bid | None) -> timedelta | None:
+        lost = bid is not None and bid.lost
+        if machine.move is not None and (machine.move.lost or not lost):
+            return None  # it is on its way
+        withdrawn = machine.move_cancelled and machine.move_request and not lost
+        if bid is not None and not withdrawn:
+            return await self._decide(obj, machine, bid)
+        if withdrawn or machine.wishes_changed:
+            await self._drop(obj, machine)  # where it is will do, which is to be remembered
+        return None
+
+    async def _fetch(self, key: Key) -> Object | None:
+        obj = self.writer.cache.get(key)
+        if obj is None or not self.ledger.is_assumed_move(obj["metadata"]["uid"]):
+            return obj
+        # An earlier decision got no answer. The server knows.
+        obj = await self.writer.fresh(key)
+        if obj is not None:
+            self.ledger.settle_move(obj, self.kind)
+        return obj
+
+    async def _decide(self, obj: Object, machine: Machine, bid: Bid) -> timedelta | None:
+        """Answer a wish to have the machine elsewhere."""
+        assert machine.host is not None
+        if not bid.urgent and (left := self._pause(machine)):
+            return left
+        if bid.at_once and len(self.ledger.moves_from(machine.host)) >= bid.at_once:
+            self._waiting.add(Key(machine.namespace, machine.name))
+            return None
+        live = live_or_not(machine, bid)
+        if isinstance(live, Refused):
+            return await self._refuse(obj, machine, bid, live)
+        decision = choose(self.ledger.table, bid.sought(machine))
+        if not isinstance(decision, Placed):
+            return await self._refuse(obj, machine, bid, Refused("NoHostFits", one_line(decision)))
+        version = obj["metadata"]["resourceVersion"]
+        move = Move(version, machine.host, decision.host, live, bid.lost, bid.why)
+        await self._record(obj, machine, move)
+        return None
+
+    def _pause(self, machine: Machine) -> timedelta | None:
+        last = machine.last_move
+        if last is None or last.ended is None or last.result is MoveResult.SUCCEEDED:
+            return None
+        left = last.ended + FAILED_AGAIN - self.now()
+        # One that was only refused waits for room, and is asked when there is some.
+        return left if left > timedelta(0) and last.result is not MoveResult.REFUSED else None
+
+    async def _record(self, obj: Object, machine: Machine, move: Move) -> None:
+        reserved = machine.reserved or machine.wanted
+        self.ledger.assume_move(machine.uid, Held(move.target, reserved, machine.neighbour))
+        try:
+            await self.writer.replace(self.kind.moving(obj, placement_of(machine), move))
+        except (ApiUnreachable, Overloaded):
+            raise  # it may have been written all the same; the next round asks the server
+        except BaseException:
+            self.ledger.undo_move(machine.uid)
+            raise
+        self.ledger.move_written(machine.uid)
+
+    async def _refuse(
+        self, obj: Object, machine: Machine, bid: Bid, refused: Refused
+    ) -> timedelta | None:
+        """Say why it stays; a person's request is answered by that, all else waits."""
+        before, now = machine.last_move, self.now()
+        report = MoveReport(
+            source=machine.host,
+            target=bid.to,
+            started=now,
+            ended=now,
+            result=MoveResult.REFUSED,
+            reason=refused.reason,
+            message=refused.message,
+        )
+        if before and replace(before, started=now, ended=now) == report and not bid.urgent:
+            report = before  # it was said, and saying it again would only move the time
+        if await self._say(obj, machine, report):
+            message = f"stays on host {machine.host}: {refused.message}"
+            self.events.warning(obj, "MigrationRefused", message)
+        key = Key(machine.namespace, machine.name)
+        if bid.urgent:
+            await self._drop(self.writer.cache.get(key) or obj, machine)
+            return None
+        self._waiting.add(key)
+        return None
+
+    async def _say(self, obj: Object, machine: Machine, report: MoveReport) -> bool:
+        as_seen = replace(machine, generation=machine.seen_generation)
+        said = MachineReport(
+            phase=None,
+            host=machine.host,
+            reserved=machine.reserved,
+            refused_hosts=machine.refused_hosts,
+            seen=None,
+            conditions=machine.conditions,
+            move=report,
+        )
+        return await self.writer.status(obj, self.kind.status(obj, as_seen, said))
+
+    async def _drop(self, obj: Object, machine: Machine) -> None:
+        """Take away a request that was answered."""
+        await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))

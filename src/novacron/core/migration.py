@@ -1,0 +1,76 @@
+"""The port through which machines are moved from one host to another.
+
+The two hosts know nothing of each other. What one has to know of the other is handed to it by
+whoever reconciles the machine, in values that only drivers of the same kind can read.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from novacron.core.machine import MachinePlan, MachineRef
+from novacron.core.move import MovePolicy, MoveProgress
+
+__all__ = ["Destination", "LiveMigration", "Luggage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Luggage:
+    """What a machine has on the host that it is on."""
+
+    contents: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a host takes a machine in, for the one that sends it."""
+
+    host: str
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+@runtime_checkable
+class LiveMigration(Protocol):
+    """A driver whose machines can move to another host of the same kind, running or not.
+
+    The first group is asked of the host that a machine leaves, the second of the one it comes to.
+    Each call may be repeated, also by a process that knows nothing of the earlier ones.
+    """
+
+    async def pack(self, ref: MachineRef) -> Luggage:
+        """Tell what the machine has that must be where it goes."""
+
+    async def send(self, ref: MachineRef, to: Destination, policy: MovePolicy) -> None:
+        """Begin to send the machine, running as it runs or off as it is off.
+
+        What went wrong with an order that was accepted before is raised by the next one.
+        """
+
+    async def movement(self, ref: MachineRef) -> MoveProgress | None:
+        """Tell how far a machine is that is being sent; None where none is."""
+
+    async def cancel_move(self, ref: MachineRef) -> None:
+        """Have the machine stay; to be repeated until it is no longer being sent.
+
+        One that is about to be sent may not be stopped yet, and one that is there has gone.
+        """
+
+    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
+        """Remove what is left of a machine that is on another host, where it has ``kept``.
+
+        Disks in a storage that both hosts reach stay: they are the same.
+        """
+
+    async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:
+        """Make ready for the machine; Busy while that takes time."""
+
+    async def arrived(
+        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
+    ) -> MoveProgress:
+        """Make a machine that has come one of the host's own, set up as the plan says.
+
+        Returns what it took, where that is known. One that did not come live is off then.
+        """
+
+    async def has_disks(self, ref: MachineRef) -> bool:
+        """Say whether the disks of a machine that is not here are within reach."""

@@ -1,0 +1,109 @@
+"""What a host makes ready for a machine that comes, and does when it has come or not. Blocks.
+
+Disks that both hosts reach are left alone. For others there is an empty one of the same size and
+name, into which libvirt copies. It is on top of no image: libvirt copies only what differs from
+one where it is told a file's path, and we know pools.
+"""
+
+from dataclasses import dataclass
+
+import libvirt
+
+from novacron.core.errors import Busy, OutOfCapacity
+from novacron.core.machine import MachinePlan, Power
+from novacron.core.move import MoveProgress
+from novacron.drivers.libvirt.belongings import Belongings, pool_of, storage_marks
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.domain import console_log, console_past, volume_prefix
+from novacron.drivers.libvirt.look import INCOMING, find
+from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.travel import pools_of
+
+__all__ = ["Reception", "cleared", "received", "settled"]
+
+WHOLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """How a machine is taken in; ``copied`` are the disks that must come too."""
+
+    draft: str
+    copied: tuple[str, ...]
+
+
+def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Reception:
+    """Make ready for a machine."""
+    builder.require_room(plan)
+    domain = find(builder.pool.connection, plan.ref.uid)
+    if domain is not None:
+        if domain.power is Power.ON:
+            raise Busy(f"{plan.ref.name} is on host {builder.host.name} already")
+        builder.remove(plan.ref.uid, domain, disks=False)  # left by one that came to nothing
+    draft = builder.draft(plan)
+    pools = pools_of(draft)
+    copied: list[str] = []
+    for disk in belongings.disks:
+        name = pools.get(disk.target, builder.host.pool)
+        pool = pool_of(builder.pool, name)
+        if pool is None:
+            raise OutOfCapacity(f"host {builder.host.name} has no storage pool {name}")
+        if storage_marks(pool) & disk.marks:
+            continue
+        if disk.content is not None:
+            pool.fill(disk.volume, len(disk.content), [disk.content])
+            continue
+        pool.remove(disk.volume)  # one that is there was left by a move that came to nothing
+        pool.empty(disk.volume, disk.capacity, disk.format)
+        copied.append(disk.target)
+    builder.pool.fill(console_log(plan.ref.uid), 0, [])
+    return Reception(draft, tuple(copied))
+
+
+def settled(
+    builder: Builder, plan: MachinePlan, belongings: Belongings | None, *, live: bool
+) -> MoveProgress:
+    """Make a machine that has come one of the host's own."""
+    uid = plan.ref.uid
+    domain = find(builder.pool.connection, uid)
+    if domain is None or (domain.state, domain.reason) == INCOMING:
+        raise Busy(f"{plan.ref.name} is not on host {builder.host.name} yet")
+    took = _took(domain.handle) if domain.power is Power.ON else MoveProgress(WHOLE)
+    if not live and domain.power is Power.ON:
+        domain.handle.destroy()
+        domain = find(builder.pool.connection, uid)
+        assert domain is not None
+    _remember(builder.pool, uid, belongings)
+    builder.change(plan, domain)
+    return took
+
+
+def _remember(pool: Pool, uid: str, belongings: Belongings | None) -> None:
+    """Keep what the guest said on the host that it has left, unless both keep it in one file."""
+    if belongings is None or not belongings.said or pool.find(console_past(uid)):
+        return
+    if not belongings.said_in & storage_marks(pool):
+        pool.fill(console_past(uid), len(belongings.said), [belongings.said])
+
+
+def _took(handle: libvirt.virDomain) -> MoveProgress:
+    try:
+        stats = handle.jobStats(libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED)
+    except libvirt.libvirtError:
+        return MoveProgress(WHOLE)
+    return MoveProgress(WHOLE, stats.get("data_processed"), stats.get("downtime"))
+
+
+def cleared(builder: Builder, uid: str, kept: Belongings) -> None:
+    """Remove what is left of a machine that is elsewhere, and has its disks there."""
+    domain = find(builder.pool.connection, uid)
+    pools = {disk.target: disk.pool for disk in kept.disks}
+    if domain is not None:
+        pools |= pools_of(domain.handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+    builder.remove(uid, domain, disks=False)
+    for disk in kept.disks:
+        pool = pool_of(builder.pool, pools.get(disk.target, builder.host.pool))
+        if pool is not None and not storage_marks(pool) & disk.marks:
+            pool.remove(disk.volume)
+    if not storage_marks(builder.pool) & kept.said_in:
+        builder.pool.remove_all(volume_prefix(uid))

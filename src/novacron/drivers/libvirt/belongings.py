@@ -1,0 +1,136 @@
+"""What a machine has on a host that must be wherever it goes. Blocks.
+
+Pools are told apart by a mark in them: two hosts that see the same mark see the same disks.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from novacron.core.errors import Busy, Rejected
+from novacron.drivers.libvirt.domain import console_log, console_past
+from novacron.drivers.libvirt.errors import sentence
+from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.pool import Pool, class_pool
+
+__all__ = ["Belonging", "Belongings", "pool_of", "storage_marks"]
+
+MARK = "novacron-pool-"
+MARK_END = ".id"
+# What a guest once said is kept, but not without bound.
+MOST_SAID = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Belonging:
+    """One disk; of one that is only read, the bytes."""
+
+    target: str
+    pool: str
+    volume: str
+    format: str
+    capacity: int
+    marks: frozenset[str]
+    content: bytes | None = None
+
+    @property
+    def readonly(self) -> bool:
+        """Say whether the guest only reads it."""
+        return self.content is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Belongings:
+    """All disks of a machine, what it said on its console so far, and where that is kept."""
+
+    disks: tuple[Belonging, ...]
+    said: bytes
+    said_in: frozenset[str]
+
+    def contents(self) -> Mapping[str, object]:
+        """Return them as the core carries them."""
+        return {"disks": self.disks, "said": self.said, "said_in": self.said_in}
+
+    @classmethod
+    def of(cls, contents: Mapping[str, Any]) -> "Belongings":
+        """Read what the core carried."""
+        return cls(contents["disks"], contents["said"], contents["said_in"])
+
+    @classmethod
+    def packed(cls, pool: Pool, uid: str, domain: Domain | None) -> "Belongings":
+        """Return what a machine has; one whose domain has gone has only what it said."""
+        past = pool.read(console_past(uid)) + pool.read(console_log(uid))
+        disks = tuple(_disks(pool, domain)) if domain else ()
+        return cls(disks, past[-MOST_SAID:], storage_marks(pool))
+
+
+def storage_marks(pool: Pool) -> frozenset[str]:
+    """Return what tells a pool from others, marked if it is not yet.
+
+    Two that mark it at once each see the other's mark or their own, whoever is later both.
+    """
+    _refresh(pool)
+    if not (found := _marks(pool)):
+        pool.fill(f"{MARK}{secrets.token_hex(8)}{MARK_END}", 1, [b"\n"])
+        _refresh(pool)
+        found = _marks(pool)
+    return found
+
+
+def pool_of(pool: Pool, name: str) -> Pool | None:
+    """Return another pool of the same host, or None where it has none of this name."""
+    try:
+        return pool if name == pool.name else class_pool(pool.connection, name)
+    except Rejected:
+        return None
+
+
+def _marks(pool: Pool) -> frozenset[str]:
+    return frozenset(
+        name for name in pool.names() if name.startswith(MARK) and name.endswith(MARK_END)
+    )
+
+
+def _refresh(pool: Pool) -> None:
+    """Have libvirt see what other hosts made: a mark that it overlooks would cost disks."""
+    try:
+        pool.refresh()
+    except libvirt.libvirtError as error:
+        raise Busy(f"a volume is being filled: {sentence(error)}") from error
+
+
+def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
+    flags = 0 if domain.running else libvirt.VIR_DOMAIN_XML_INACTIVE
+    tree = ET.fromstring(domain.handle.XMLDesc(flags))  # noqa: S314 - libvirt's own
+    pools: dict[str, tuple[Pool, frozenset[str]]] = {}
+    found: list[Belonging] = []
+    for disk in tree.findall("devices/disk"):
+        source, target, driver = disk.find("source"), disk.find("target"), disk.find("driver")
+        if source is None or target is None or source.get("volume") is None:
+            continue
+        name = source.get("pool") or ""
+        if name not in pools:
+            found_pool = pool_of(pool, name)
+            if found_pool is None:
+                raise Busy(f"there is no storage pool {name}, in which its disk is")
+            pools[name] = found_pool, storage_marks(found_pool)
+        there, marks = pools[name]
+        volume = source.get("volume") or ""
+        kind = (driver.get("type") if driver is not None else None) or "raw"
+        content = there.read(volume) if disk.find("readonly") is not None else None
+        dev = target.get("dev") or ""
+        capacity = _capacity(there, domain, dev, volume)
+        found.append(Belonging(dev, name, volume, kind, capacity, marks, content))
+    return found
+
+
+def _capacity(pool: Pool, domain: Domain, dev: str, volume: str) -> int:
+    """Return how large a disk is for its guest."""
+    if domain.running:
+        return int(domain.handle.blockInfo(dev)[0])
+    handle = pool.find(volume)
+    return int(handle.info()[1]) if handle else 0

@@ -1,0 +1,154 @@
+"""How a machine is sent to another host: by the two hosts' own daemons, which go on without us.
+
+The daemon of the host that it leaves talks to the other one itself, so nothing that becomes of
+this process can leave two guests or none. Blocks.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import libvirt
+
+from novacron.core.errors import DriverError, OutOfCapacity, Rejected, Unreachable
+from novacron.core.machine import Power
+from novacron.core.move import MovePolicy, MoveProgress
+from novacron.drivers.libvirt.arrivals import Reception
+from novacron.drivers.libvirt.errors import NO_ROOM, sentence
+from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.travel import adapted
+
+__all__ = ["Route", "abort", "depart", "explained", "progress_of"]
+
+MIB = 1024 * 1024
+WHOLE = 100
+ALWAYS = (
+    libvirt.VIR_MIGRATE_PEER2PEER
+    | libvirt.VIR_MIGRATE_PERSIST_DEST
+    | libvirt.VIR_MIGRATE_UNDEFINE_SOURCE
+    | libvirt.VIR_MIGRATE_ABORT_ON_ERROR
+    # We know which disks both hosts reach; libvirt only guesses by the kind of file system.
+    | libvirt.VIR_MIGRATE_UNSAFE
+)
+REASONS = (
+    (re.compile(r"cancel?led by client|aborted", re.I), DriverError, "Cancelled"),
+    (
+        re.compile(r"\bCPU\b.*(incompat|match|missing|support|provide)", re.I | re.S),
+        Rejected,
+        "CpuIncompatible",
+    ),
+    (re.compile(r"\bTLS\b|certificate|credentials", re.I), Rejected, "NoCertificates"),
+    (
+        re.compile(r"connect|lost|closed|reset by peer|Broken pipe|timed out", re.I),
+        Unreachable,
+        "TargetUnreachable",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How the other host is reached, and how it takes the machine in."""
+
+    host: str
+    uri: str
+    address: str | None
+    tls: bool
+    reception: Reception
+
+
+def depart(domain: Domain, route: Route, policy: MovePolicy) -> None:
+    """Send a machine; returns when it is there. One that is off is sent without ever running."""
+    handle = domain.handle
+    cold = domain.power is Power.OFF
+    if cold:
+        handle.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+    try:
+        wishes, flags = _wishes(handle, route, policy), _flags(route, policy, cold=cold)
+        handle.migrateToURI3(route.uri, wishes, flags)
+    except libvirt.libvirtError:
+        if cold and handle.isActive():
+            handle.destroy()
+        raise
+
+
+def _flags(route: Route, policy: MovePolicy, *, cold: bool) -> int:
+    flags: int = ALWAYS
+    flags |= (
+        libvirt.VIR_MIGRATE_PAUSED
+        if cold
+        else (libvirt.VIR_MIGRATE_LIVE | libvirt.VIR_MIGRATE_AUTO_CONVERGE)
+    )
+    if policy.compression:
+        flags |= libvirt.VIR_MIGRATE_COMPRESSED
+    if policy.encrypted:
+        flags |= libvirt.VIR_MIGRATE_TLS
+    if route.reception.copied:
+        flags |= libvirt.VIR_MIGRATE_NON_SHARED_DISK
+    return flags
+
+
+def _wishes(handle: libvirt.virDomain, route: Route, policy: MovePolicy) -> dict[str, Any]:
+    migratable = libvirt.VIR_DOMAIN_XML_MIGRATABLE | libvirt.VIR_DOMAIN_XML_SECURE
+    running = handle.XMLDesc(migratable)
+    written = handle.XMLDesc(migratable | libvirt.VIR_DOMAIN_XML_INACTIVE)
+    draft = route.reception.draft
+    wishes: dict[str, Any] = {
+        libvirt.VIR_MIGRATE_PARAM_DEST_XML: adapted(running, draft),
+        libvirt.VIR_MIGRATE_PARAM_PERSIST_XML: adapted(written, draft),
+    }
+    if route.address:
+        wishes[libvirt.VIR_MIGRATE_PARAM_URI] = f"tcp://{route.address}"
+    if policy.bandwidth_bytes is not None:
+        wishes[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = max(1, policy.bandwidth_bytes // MIB)
+    if policy.compression:
+        wishes[libvirt.VIR_MIGRATE_PARAM_COMPRESSION] = ["xbzrle"]
+    if route.reception.copied:
+        wishes[libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS] = list(route.reception.copied)
+    return wishes
+
+
+def progress_of(domain: Domain | None) -> MoveProgress | None:
+    """Tell how far a machine is that is being sent; None where none is."""
+    if domain is None or domain.power is Power.OFF:
+        return None
+    try:
+        stats = domain.handle.jobStats()
+    except libvirt.libvirtError:
+        return None  # it has gone this moment
+    if stats.get("operation") != libvirt.VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT:
+        return None
+    total, left = int(stats.get("data_total", 0)), int(stats.get("data_remaining", 0))
+    percent = WHOLE * (total - left) // total if total else 0
+    # What changes meanwhile is sent again: only a machine that is there has wholly come.
+    return MoveProgress(min(max(percent, 0), WHOLE - 1), stats.get("data_processed"))
+
+
+def abort(domain: Domain | None) -> None:
+    """Have a machine not sent any further."""
+    if domain is not None and progress_of(domain) is not None:
+        domain.handle.abortJob()
+
+
+def explained(error: libvirt.libvirtError, route: Route) -> DriverError:
+    """Return what went wrong with a move in words that tell what to do."""
+    said = sentence(error)
+    message = f"host {route.host} did not take it: {said}"
+    if NO_ROOM.search(said) or "cannot set up guest memory" in said:
+        return OutOfCapacity(message)
+    for pattern, kind, reason in REASONS:
+        if pattern.search(said):
+            return kind(message, reason=reason)
+    return DriverError(message, reason="MigrationFailed")
+
+
+def require_encryption(policy: MovePolicy, route: Route, host: str, *, tls: bool) -> None:
+    """Refuse to send a machine in the clear that is to travel encrypted."""
+    for name, able in ((host, tls), (route.host, route.tls)):
+        if policy.encrypted and not able:
+            raise Rejected(
+                f"it may travel only encrypted, and host {name} has no certificates for that: "
+                "give it some and say so in spec.libvirt.migration.tls, or set "
+                "spec.migrationPolicy.encrypted to false",
+                reason="NoCertificates",
+            )

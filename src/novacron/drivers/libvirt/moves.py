@@ -1,0 +1,136 @@
+"""Machines of one libvirt host that move to another, or come from one."""
+
+import asyncio
+from dataclasses import dataclass
+
+import libvirt
+
+from novacron.core.errors import Busy, DriverError, Unsupported
+from novacron.core.machine import MachinePlan, MachineRef
+from novacron.core.migration import Destination, Luggage
+from novacron.core.move import MovePolicy, MoveProgress
+from novacron.drivers.libvirt import arrivals, departures
+from novacron.drivers.libvirt.belongings import Belongings
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.departures import Route, require_encryption
+from novacron.drivers.libvirt.domain import root_volume
+from novacron.drivers.libvirt.host import Credentials, LibvirtHost
+from novacron.drivers.libvirt.look import find
+from novacron.drivers.libvirt.work import HostWork, no_credentials, present
+
+__all__ = ["LibvirtMoves"]
+
+ROUTE = "route"
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """What went wrong, with which order."""
+
+    target: str
+    error: DriverError
+
+
+class LibvirtMoves(HostWork):
+    """Satisfies ``LiveMigration``."""
+
+    def __init__(self, host: LibvirtHost, credentials: Credentials = no_credentials) -> None:
+        super().__init__(host, credentials)
+        self._sending: dict[str, asyncio.Task[None]] = {}
+        self._failed: dict[str, _Failure] = {}
+
+    async def pack(self, ref: MachineRef) -> Luggage:
+        """Tell what the machine has that must be where it goes."""
+
+        def pack(builder: Builder) -> Luggage:
+            domain = find(builder.pool.connection, ref.uid)
+            return Luggage(Belongings.packed(builder.pool, ref.uid, domain).contents())
+
+        return await self._work(pack)
+
+    async def send(self, ref: MachineRef, to: Destination, policy: MovePolicy) -> None:
+        """Begin to send the machine."""
+        if ref.uid in self._sending:
+            return
+        failed = self._failed.pop(ref.uid, None)
+        if failed is not None and failed.target == to.host:
+            raise failed.error
+        route = to.details[ROUTE]
+        assert isinstance(route, Route)
+        require_encryption(policy, route, self._host.name, tls=self._host.migration_tls)
+        await self._work(lambda builder: present(builder, ref))
+        self._sending[ref.uid] = asyncio.create_task(self._send(ref, route, policy))
+
+    async def _send(self, ref: MachineRef, route: Route, policy: MovePolicy) -> None:
+        def depart(connection: libvirt.virConnect) -> DriverError | None:
+            domain = find(connection, ref.uid)
+            if domain is None:
+                return Busy(f"{ref.name} is not on host {self._host.name} any more")
+            try:
+                departures.depart(domain, route, policy)
+            except libvirt.libvirtError as error:
+                return departures.explained(error, route)
+            return None
+
+        error: DriverError | None
+        try:
+            error = await self._connection.run_aside(depart)
+        except DriverError as trouble:
+            error = trouble
+        finally:
+            self._sending.pop(ref.uid, None)
+        if error is not None:
+            self._failed[ref.uid] = _Failure(route.host, error)
+        self._changed_uid(ref.uid)
+
+    async def movement(self, ref: MachineRef) -> MoveProgress | None:
+        """Tell how far a machine is that is being sent; None where none is."""
+        told = await self._work(
+            lambda builder: departures.progress_of(find(builder.pool.connection, ref.uid))
+        )
+        return told or (MoveProgress() if ref.uid in self._sending else None)
+
+    async def cancel_move(self, ref: MachineRef) -> None:
+        """Have the machine stay; done when it is no longer being sent."""
+        await self._work(lambda builder: departures.abort(find(builder.pool.connection, ref.uid)))
+
+    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
+        """Remove what is left of a machine that is on another host."""
+        belongings = Belongings.of(kept.contents)
+        await self._work(lambda builder: arrivals.cleared(builder, ref.uid, belongings))
+        self._failed.pop(ref.uid, None)
+
+    async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:
+        """Make ready for the machine."""
+        host = self._host
+        if (uri := host.reached_by_hosts) is None:
+            raise Unsupported(
+                f"other hosts do not know how to reach host {host.name}: say so in "
+                "spec.libvirt.migration.uri of the Host, such as qemu+tls://its-address/system",
+                reason="NoWayToHost",
+            )
+        belongings = Belongings.of(luggage.contents)
+        reception = await self._work(lambda builder: arrivals.received(builder, plan, belongings))
+        route = Route(host.name, uri, host.migration_address, host.migration_tls, reception)
+        return Destination(host.name, {ROUTE: route})
+
+    async def arrived(
+        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
+    ) -> MoveProgress:
+        """Make a machine that has come one of the host's own."""
+        belongings = Belongings.of(luggage.contents) if luggage else None
+        return await self._work(
+            lambda builder: arrivals.settled(builder, plan, belongings, live=live)
+        )
+
+    async def has_disks(self, ref: MachineRef) -> bool:
+        """Say whether the first disk of a machine that is not here is within reach."""
+
+        def look(builder: Builder) -> bool:
+            builder.pool.refresh()
+            return builder.pool.find(root_volume(ref.uid)) is not None
+
+        return await self._work(look)
+
+    def _changed_uid(self, uid: str) -> None:
+        """Take note that a machine changed; called on the event loop."""

@@ -1,0 +1,67 @@
+"""A domain's XML for another host: the guest stays the same, what belongs to the host changes."""
+
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+__all__ = ["adapted", "pools_of"]
+
+
+def adapted(xml: str, draft: str) -> str:
+    """Return a domain as another host is to have it, which gave a draft of how it would.
+
+    Disks keep their names and are looked for in the pools of the draft; interfaces are plugged in
+    where the draft says, and what the guest says is kept where the draft keeps it.
+    """
+    domain, there = ET.fromstring(xml), ET.fromstring(draft)  # noqa: S314 - libvirt's and ours
+    name, new_name = domain.find("name"), there.findtext("name")
+    if name is not None and new_name:
+        name.text = new_name
+    pools = _pools(there)
+    for target, source in _sources(domain):
+        if target in pools:
+            source.set("pool", pools[target])
+    _plug(domain, there)
+    log = there.find("devices/serial/log")
+    for each in domain.iter("log"):
+        if log is not None:
+            each.set("file", log.get("file") or "")
+    for graphics in domain.findall("devices/graphics[@autoport='yes']"):
+        graphics.set("port", "-1")
+    return ET.tostring(domain, encoding="unicode")
+
+
+def _sources(domain: ET.Element) -> Iterator[tuple[str, ET.Element]]:
+    for disk in domain.findall("devices/disk"):
+        target, source = disk.find("target"), disk.find("source")
+        if target is not None and source is not None and source.get("volume"):
+            source.attrib.pop("index", None)
+            yield target.get("dev") or "", source
+
+
+def pools_of(xml: str) -> dict[str, str]:
+    """Return the pool of each disk, by its target."""
+    return _pools(ET.fromstring(xml))  # noqa: S314 - libvirt's and ours
+
+
+def _pools(domain: ET.Element) -> dict[str, str]:
+    return {target: source.get("pool") or "" for target, source in _sources(domain)}
+
+
+def _plug(domain: ET.Element, there: ET.Element) -> None:
+    """Plug each interface in where the draft has the one with the same hardware address."""
+    drafts = {_mac(each): each for each in there.findall("devices/interface")}
+    for interface in domain.findall("devices/interface"):
+        draft = drafts.get(_mac(interface))
+        if draft is None:
+            continue
+        interface.set("type", draft.get("type") or "")
+        for tag in ("source", "virtualport", "vlan"):
+            for old in interface.findall(tag):
+                interface.remove(old)
+            for new in draft.findall(tag):
+                interface.insert(1, new)
+
+
+def _mac(interface: ET.Element) -> str:
+    mac = interface.find("mac")
+    return (mac.get("address") or "").lower() if mac is not None else ""

@@ -1,0 +1,147 @@
+"""Two real hosts behind a real operator, with guests that count aloud."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import libvirt
+
+from e2e.conftest import Stage
+from fleet import Console
+from machines import virtual_machine
+from novacron.localcluster.hypervisor import Fleet
+
+Object = dict[str, Any]
+
+__all__ = ["FleetStage", "result"]
+
+SLOW = {"bandwidth": "8Mbps", "compression": False}
+
+
+def result(obj: Object) -> str | None:
+    """Return how the last move ended, once its record was taken away."""
+    if "novacron.io/move" in (obj["metadata"].get("annotations") or {}):
+        return None
+    found: str | None = (obj["status"].get("migration") or {}).get("result")
+    return found
+
+
+@dataclass
+class FleetStage:
+    """A stage whose two hosts are real, and exchange guests."""
+
+    scene: Stage
+    fleet: Fleet
+    hosts: tuple[str, str]
+
+    @classmethod
+    def declared(cls, scene: Stage, fleet: Fleet, pool: str, *, tls: bool = True) -> "FleetStage":
+        """Declare the hosts of a fleet, with their disks in one pool of each."""
+        names = []
+        for number, host in enumerate(fleet.hosts, 1):
+            settings = {
+                "storagePool": pool,
+                "network": host.network,
+                "migration": {"uri": fleet.peer_uri(number), "tls": tls},
+            }
+            more = {"overcommit": {"cpu": 100, "memory": 10, "disk": 10}}
+            name = scene.declare_host(
+                driver="libvirt", endpoint=host.uri, libvirt=settings, simulation=None, **more
+            )
+            label = {"spec": {"labels": {"test/fleet": scene.namespace}}}
+            scene.api.patch_host(name, label)
+            names.append(name)
+        for name in names:
+            scene.until_host(name, _is_ready)
+        return cls(scene, fleet, (names[0], names[1]))
+
+    def run(self, name: str, **more: Any) -> Object:
+        """Have a guest run on the first host that counts."""
+        policy = more.pop("policy", None)
+        with self.cordoned(self.hosts[1]):
+            size = {"cpu": 1, "memory": "512Mi", "disk": "256Mi"} | more
+            body = virtual_machine(
+                name,
+                self.scene.namespace,
+                nodeSelector={"test/fleet": self.scene.namespace},
+                networks=[{"name": "lan"}],
+                **size,
+            )
+            if policy:
+                body["spec"]["migrationPolicy"] = policy
+            self.scene.api.create(body)
+            obj = self.scene.until_running(name)
+        assert obj["status"]["nodeName"] == self.hosts[0]
+        return obj
+
+    @contextmanager
+    def cordoned(self, host: str) -> Iterator[None]:
+        """Have no machine come to a host meanwhile."""
+        self.scene.api.patch_host(host, {"spec": {"unschedulable": True}})
+        yield
+        self.scene.api.patch_host(host, {"spec": {"unschedulable": False}})
+
+    def ask(self, name: str, **words: str | None) -> None:
+        """Write annotations as kubectl would."""
+        notes = {f"novacron.io/{key.replace('_', '-')}": text for key, text in words.items()}
+        patch = {"metadata": {"annotations": notes}}
+        self.scene.api.patch_machine(self.scene.namespace, name, patch)
+
+    def moved(self, name: str) -> Object:
+        """Wait until the last move is over."""
+        return self.scene.until(name, lambda obj: result(obj) is not None)
+
+    def under_way(self, name: str, percent: int = 0) -> Object:
+        """Wait until a move is as far as that."""
+
+        def so_far(obj: Object) -> bool:
+            migration = obj["status"].get("migration") or {}
+            return obj["status"]["phase"] == "Migrating" and (
+                migration.get("progress", 0) >= percent and migration.get("transferredBytes", 0) > 0
+            )
+
+        return self.scene.until(name, so_far)
+
+    def tick(self, obj: Object, number: int) -> int:
+        """Hear a guest count on one of the hosts."""
+        connection = libvirt.open(self.fleet.hosts[number].uri)
+        try:
+            console = Console(connection.lookupByUUIDString(obj["metadata"]["uid"]))
+            try:
+                return console.tick()
+            finally:
+                console.close()
+        finally:
+            connection.close()
+
+    def guests(self, obj: Object) -> list[int]:
+        """Return the numbers of the hosts on which a guest runs, by asking each of them."""
+        found = []
+        for number, host in enumerate(self.fleet.hosts):
+            if host.running() is None:
+                continue
+            connection = libvirt.open(host.uri)
+            running = connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
+            if obj["metadata"]["uid"] in {each.UUIDString() for each in running}:
+                found.append(number)
+            connection.close()
+        return found
+
+    def left_behind(self) -> list[str]:
+        """Return the names of all domains, and of all volumes that are a machine's."""
+        found: list[str] = []
+        for host in self.fleet.hosts:
+            connection = libvirt.open(host.uri)
+            found += [each.name() for each in connection.listAllDomains()]
+            for pool in connection.listAllStoragePools():
+                pool.refresh()
+                ours = ("image-", "novacron-pool-")
+                found += [name for name in pool.listVolumes() if not name.startswith(ours)]
+            connection.close()
+        return found
+
+
+def _is_ready(obj: Object) -> bool:
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

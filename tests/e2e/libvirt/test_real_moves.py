@@ -1,0 +1,238 @@
+"""Real guests move between real hosts while they count aloud: they are never started anew."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from api import Api
+from e2e.conftest import Stage
+from e2e.libvirt.moving import SLOW, FleetStage, result
+from fleet import kill_daemon, own_fleet
+from machines import condition
+from novacron.localcluster.hypervisor import Fleet
+from operators import RunningOperator, eventually
+from rights import ROOT
+
+pytestmark = pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    """Two hosts that these tests break."""
+    with own_fleet() as hosts:
+        yield hosts
+
+
+@pytest.fixture
+def shared(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
+    """The two hosts with their disks in one place."""
+    yield from staged(libvirt_operator, api, fleet, "shared")
+
+
+@pytest.fixture
+def apart(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
+    """The two hosts with disks of their own."""
+    yield from staged(libvirt_operator, api, fleet, "novacron")
+
+
+def staged(operator: RunningOperator, api: Api, fleet: Fleet, pool: str) -> Iterator[FleetStage]:
+    """Declare the hosts, and see that nothing is left on them."""
+    scene = Stage(api, operator, operator.namespaces[0], [])
+    stage = FleetStage.declared(scene, fleet, pool)
+    yield stage
+    scene.clear()
+    assert stage.left_behind() == []
+
+
+def test_a_guest_moves_and_goes_on_counting(shared: FleetStage) -> None:
+    """With disks that both hosts reach nothing is copied, and its address comes along."""
+    obj = shared.run("counter")
+    obj = shared.scene.until("counter", lambda obj: bool(obj["status"].get("ipAddresses")))
+    before = shared.tick(obj, 0)
+    assert condition(obj, "LiveMigratable")["status"] == "True"
+    shared.ask("counter", migrate_to="any")
+    done = shared.moved("counter")
+    migration = done["status"]["migration"]
+    assert migration["result"] == "Succeeded", migration
+    assert done["status"]["nodeName"] == migration["targetNode"] == shared.hosts[1]
+    assert migration["transferredBytes"] > 0
+    assert migration["downtimeMilliseconds"] >= 0
+    assert done["status"]["ipAddresses"] == obj["status"]["ipAddresses"]
+    assert before < shared.tick(done, 1) < before + 60
+    assert shared.guests(done) == [1]
+
+
+@pytest.mark.full
+def test_a_guest_moves_with_its_disks(apart: FleetStage) -> None:
+    """They are copied, and what was left on the old host goes; what it said comes along."""
+    obj = apart.run("carrier")
+    before = apart.tick(obj, 0)
+    apart.ask("carrier", migrate_to=apart.hosts[1])
+    done = apart.moved("carrier")
+    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    assert before < apart.tick(done, 1) < before + 60
+    apart.ask("carrier", migrate_to=apart.hosts[0])
+    apart.scene.until("carrier", lambda obj: obj["status"]["nodeName"] == apart.hosts[0])
+    done = apart.moved("carrier")
+    assert apart.tick(done, 0) > before
+
+
+@pytest.mark.full
+def test_a_guest_travels_encrypted_and_no_faster_than_allowed(shared: FleetStage) -> None:
+    """QEMU's own encryption, with the certificates that the hosts have."""
+    policy = {"encrypted": True, "bandwidth": "160Mbps", "compression": True}
+    obj = shared.run("secret", policy=policy)
+    before = shared.tick(obj, 0)
+    shared.ask("secret", migrate_to=shared.hosts[1])
+    shared.under_way("secret")
+    done = shared.moved("secret")
+    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    assert shared.tick(done, 1) > before
+
+
+@pytest.mark.full
+def test_a_move_is_cancelled_and_the_guest_goes_on(apart: FleetStage) -> None:
+    """Where it was; nothing is left where it did not go."""
+    obj = apart.run("stays", policy=SLOW)
+    before = apart.tick(obj, 0)
+    apart.ask("stays", migrate_to=apart.hosts[1])
+    apart.under_way("stays")
+    apart.ask("stays", migrate_cancel="true")
+    done = apart.moved("stays")
+    assert done["status"]["migration"]["result"] == "Cancelled"
+    assert apart.tick(done, 0) > before
+    assert apart.guests(done) == [0]
+
+
+@pytest.mark.full
+def test_a_guest_that_moves_is_deleted(apart: FleetStage) -> None:
+    """From both hosts; the fixture looks at what is left."""
+    obj = apart.run("doomed", policy=SLOW)
+    apart.ask("doomed", migrate_to=apart.hosts[1])
+    apart.under_way("doomed")
+    apart.scene.api.delete_machine(apart.scene.namespace, "doomed")
+    apart.scene.until_gone("doomed")
+    assert apart.guests(obj) == []
+    assert apart.left_behind() == []
+
+
+@pytest.mark.full
+def test_an_operator_that_is_killed_adopts_the_move(shared: FleetStage) -> None:
+    """The hosts go on without it; the next one finds the move and writes down how it ended."""
+    obj = shared.run("adopted", policy={"bandwidth": "160Mbps", "compression": False})
+    before = shared.tick(obj, 0)
+    shared.ask("adopted", migrate_to=shared.hosts[1])
+    shared.under_way("adopted")
+    shared.scene.operator.kill()
+    shared.scene.operator.start()
+    done = shared.moved("adopted")
+    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    assert shared.guests(done) == [1]
+    assert shared.tick(done, 1) > before
+
+
+@pytest.mark.full
+def test_the_target_dies_and_the_guest_goes_on(shared: FleetStage) -> None:
+    """Where it was, with a reason; what may be left is removed when the host is back."""
+    obj = shared.run("survivor", policy=SLOW)
+    before = shared.tick(obj, 0)
+    shared.ask("survivor", migrate_to=shared.hosts[1])
+    shared.under_way("survivor")
+    shared.fleet.hosts[1].power_off()
+    done = shared.moved("survivor")
+    assert done["status"]["migration"]["result"] == "Failed"
+    assert done["status"]["migration"]["reason"] == "TargetUnreachable"
+    assert shared.tick(done, 0) > before
+    shared.fleet.start()
+    shared.scene.until("survivor", lambda obj: not obj["status"].get("leftoverHosts"))
+
+
+@pytest.mark.full
+def test_the_daemon_of_the_source_dies_and_one_guest_survives(shared: FleetStage) -> None:
+    """libvirt itself gives the move up when it is back; until then nobody starts a second one."""
+    obj = shared.run("orphan", policy=SLOW)
+    before = shared.tick(obj, 0)
+    shared.ask("orphan", migrate_to=shared.hosts[1])
+    shared.under_way("orphan")
+    kill_daemon(shared.fleet.hosts[0])
+    shared.scene.until("orphan", lambda obj: condition(obj, "Ready").get("status") == "Unknown")
+    shared.fleet.start()
+    done = shared.moved("orphan")
+    (number,) = shared.guests(done)
+    assert done["status"]["nodeName"] == shared.hosts[number]
+    assert shared.tick(done, number) > before
+
+
+@pytest.mark.full
+def test_without_certificates_nothing_travels(
+    libvirt_operator: RunningOperator, api: Api, fleet: Fleet
+) -> None:
+    """A machine that is to travel encrypted is not sent in the clear."""
+    scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
+    stage = FleetStage.declared(scene, fleet, "shared", tls=False)
+    obj = stage.run("careful", policy={"encrypted": True})
+    stage.ask("careful", migrate_to=stage.hosts[1])
+    done = stage.moved("careful")
+    assert done["status"]["migration"]["reason"] == "NoCertificates"
+    assert "spec.libvirt.migration.tls" in done["status"]["migration"]["message"]
+    assert stage.guests(obj) == [0]
+    scene.clear()
+
+
+@pytest.mark.full
+def test_a_drained_host_is_left_by_guests_that_run_and_by_those_that_do_not(
+    shared: FleetStage,
+) -> None:
+    """A stopped one is moved without ever running."""
+    running, off = shared.run("running"), shared.run("off")
+    before = shared.tick(running, 0)
+    shared.scene.api.patch_machine(shared.scene.namespace, "off", {"spec": {"running": False}})
+    shared.scene.until("off", lambda obj: obj["status"]["phase"] == "Stopped")
+    shared.scene.api.patch_host(shared.hosts[0], {"spec": {"drain": {}}})
+    shared.scene.until_host(
+        shared.hosts[0], lambda obj: condition(obj, "Drained").get("status") == "True"
+    )
+    assert shared.tick(running, 1) > before
+    stopped = shared.scene.until("off", lambda obj: result(obj) == "Succeeded")
+    assert stopped["status"]["nodeName"] == shared.hosts[1]
+    assert shared.guests(off) == []
+    shared.scene.api.patch_machine(shared.scene.namespace, "off", {"spec": {"running": True}})
+    shared.scene.until_running("off")
+    assert shared.tick(off, 1) >= 1
+    shared.scene.api.patch_host(shared.hosts[0], {"spec": {"drain": None}})
+
+
+@pytest.mark.full
+def test_guests_of_a_lost_host_begin_anew_only_when_it_is_fenced(shared: FleetStage) -> None:
+    """Until somebody says that it is off nobody can know, so nothing is started."""
+    obj = shared.run("restarted")
+    shared.tick(obj, 0)
+    shared.fleet.hosts[0].power_off()
+    shared.scene.until("restarted", lambda obj: condition(obj, "Ready")["status"] == "Unknown")
+    assert shared.guests(obj) == []
+    fence = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
+    shared.scene.api.patch_host(shared.hosts[0], {"spec": {"taints": fence}})
+    shared.scene.until("restarted", lambda obj: obj["status"]["nodeName"] == shared.hosts[1])
+    done = shared.scene.until_running("restarted")
+    assert shared.tick(done, 1) >= 1
+    shared.fleet.start()
+    shared.scene.api.patch_host(shared.hosts[0], {"spec": {"taints": None}})
+    shared.scene.until("restarted", lambda obj: not obj["status"].get("leftoverHosts"))
+    assert shared.guests(done) == [1]
+
+
+@pytest.mark.full
+def test_a_false_fence_never_gives_two_guests_one_disk(shared: FleetStage) -> None:
+    """QEMU locks its images: the second guest does not start while the first one runs."""
+    obj = shared.run("locked")
+    shared.tick(obj, 0)
+    kill_daemon(shared.fleet.hosts[0])  # its guest goes on
+    fence = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
+    shared.scene.api.patch_host(shared.hosts[0], {"spec": {"taints": fence}})
+    shared.scene.until("locked", lambda obj: "lock" in condition(obj, "Powered").get("message", ""))
+    assert shared.guests(obj) == []
+    shared.fleet.start()
+    shared.scene.api.patch_host(shared.hosts[0], {"spec": {"taints": None}})
+    eventually(
+        lambda: shared.guests(obj) == [1], lambda: f"one guest: {shared.scene.operator.log[-4000:]}"
+    )

@@ -1,0 +1,283 @@
+"""Machines that move between simulated hosts: asked for, drained, or by changed wishes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from e2e.conftest import Stage
+from machines import condition, virtual_machine
+from novacron.core.machine import Power
+from operators import eventually
+
+Object = dict[str, Any]
+
+REPOSITORY = Path(__file__).parents[2]
+SLOWLY = {"delays": {"move": "2s"}}
+
+
+def annotate(stage: Stage, name: str, **words: str | None) -> None:
+    """Write annotations as kubectl would."""
+    notes = {f"novacron.io/{key.replace('_', '-')}": text for key, text in words.items()}
+    stage.api.patch_machine(stage.namespace, name, {"metadata": {"annotations": notes}})
+
+
+def result(obj: Object) -> str | None:
+    """Return how the last move ended, once its record was taken away."""
+    if "novacron.io/move" in (obj["metadata"].get("annotations") or {}):
+        return None
+    found: str | None = (obj["status"].get("migration") or {}).get("result")
+    return found
+
+
+def pair(stage: Stage, **simulation: Any) -> tuple[str, str]:
+    """Declare two hosts that the same machines may choose."""
+    label = {"test/pair": stage.namespace}
+    first = stage.add_host(simulation=simulation, labels={**label, "test/side": "a"})
+    return first, stage.add_host(simulation=simulation, labels={**label, "test/side": "b"})
+
+
+def placed(stage: Stage, name: str, host: str, **template: Any) -> Object:
+    """Have a machine run on one of the hosts of a pair."""
+    others = [each for each in stage.hosts if each != host]
+    for other in others:
+        stage.api.patch_host(other, {"spec": {"unschedulable": True}})
+    for other in others:
+        stage.until_host(other, lambda obj: obj["spec"]["unschedulable"])
+    selector = {"test/pair": stage.namespace}
+    stage.api.create(virtual_machine(name, stage.namespace, nodeSelector=selector, **template))
+    obj = stage.until_running(name)
+    for other in others:
+        stage.api.patch_host(other, {"spec": {"unschedulable": False}})
+    assert obj["status"]["nodeName"] == host
+    return obj
+
+
+def hosts_of(stage: Stage, name: str) -> list[tuple[str, Power]]:
+    """Return where a machine really is."""
+    with stage.world() as world:
+        return [(each.host, each.power) for each in world.machines() if each.name == name]
+
+
+def test_a_machine_moves_where_it_is_asked_to(stage: Stage) -> None:
+    """The whole of status.migration is there: where to, since when, how far, and how it ended."""
+    here, there = pair(stage, **SLOWLY)
+    before = placed(stage, "web", here)
+    annotate(stage, "web", migrate_to=there)
+    moving = stage.until("web", lambda obj: obj["status"]["phase"] == "Migrating")
+    assert moving["status"]["nodeName"] == here
+    assert moving["status"]["migration"]["targetNode"] == there
+    assert moving["status"]["migration"]["startTime"]
+    assert condition(moving, "Ready")["status"] == "True"
+    half = stage.until("web", lambda obj: 0 < obj["status"]["migration"]["progress"] < 100)
+    assert half["status"]["nodeName"] == here
+    done = stage.until("web", lambda obj: result(obj) is not None)
+    migration = done["status"]["migration"]
+    assert (migration["result"], migration["progress"]) == ("Succeeded", 100)
+    assert migration["transferredBytes"] > 0
+    assert done["status"]["nodeName"] == there
+    assert done["status"]["vmID"] == before["status"]["vmID"]
+    assert done["status"]["ipAddresses"] == before["status"]["ipAddresses"]
+    assert hosts_of(stage, "web") == [(there, Power.ON)]
+    stage.until_event("web", "Migrated")
+
+
+def test_room_is_held_on_both_hosts_while_a_machine_moves(stage: Stage) -> None:
+    """Else another machine could be promised what the one on its way needs."""
+    label = {"test/pair": stage.namespace}
+    here = stage.add_host(simulation={"delays": {"move": "3s"}}, labels=label, cpu=4)
+    there = stage.add_host(labels=label, cpu=4)
+    placed(stage, "big", here, cpu=3)
+    annotate(stage, "big", migrate_to=there)
+    stage.until("big", lambda obj: obj["status"]["phase"] == "Migrating")
+    stage.api.create(virtual_machine("late", stage.namespace, cpu=2, nodeSelector=label))
+    late = stage.until("late", lambda obj: bool(condition(obj, "Placed")))
+    assert "2 lack CPU" in condition(late, "Placed")["message"]
+    stage.until("big", lambda obj: result(obj) == "Succeeded")
+    assert stage.until_running("late")["status"]["nodeName"] == here
+
+
+def test_a_move_is_cancelled(stage: Stage) -> None:
+    """The guest stays where it runs, and the request is gone."""
+    here, there = pair(stage, delays={"move": "1h"})
+    placed(stage, "stays", here)
+    annotate(stage, "stays", migrate_to=there)
+    stage.until("stays", lambda obj: obj["status"]["phase"] == "Migrating")
+    annotate(stage, "stays", migrate_cancel="true")
+    done = stage.until("stays", lambda obj: result(obj) is not None)
+    assert done["status"]["migration"]["result"] == "Cancelled"
+    assert done["status"]["nodeName"] == here
+    assert not any("migrate" in name for name in done["metadata"]["annotations"])
+    assert hosts_of(stage, "stays") == [(here, Power.ON)]
+
+
+def test_a_machine_that_moves_can_be_deleted(stage: Stage) -> None:
+    """Nothing of it is left on either host."""
+    here, there = pair(stage, delays={"move": "1h"})
+    placed(stage, "doomed", here)
+    annotate(stage, "doomed", migrate_to=there)
+    stage.until("doomed", lambda obj: obj["status"]["phase"] == "Migrating")
+    stage.api.delete_machine(stage.namespace, "doomed")
+    stage.until_gone("doomed")
+    assert hosts_of(stage, "doomed") == []
+
+
+def test_a_machine_that_may_not_move_says_so_before_and_when_asked(stage: Stage) -> None:
+    """The condition tells beforehand; a request is answered with the same reason."""
+    here, there = pair(stage)
+    placed(stage, "fixed", here)
+    policy = {"spec": {"migrationPolicy": {"allowLiveMigration": False}}}
+    stage.api.patch_machine(stage.namespace, "fixed", policy)
+    stage.until("fixed", lambda obj: condition(obj, "LiveMigratable")["reason"] == "NotAllowed")
+    annotate(stage, "fixed", migrate_to=there)
+    done = stage.until("fixed", lambda obj: (obj["status"].get("migration") or {}) != {})
+    migration = done["status"]["migration"]
+    assert (migration["result"], migration["reason"]) == ("Refused", "NotAllowed")
+    annotate(stage, "fixed", migrate_to=there, migrate_stop_allowed="true")
+    done = stage.until("fixed", lambda obj: result(obj) == "Succeeded")
+    assert stage.until_running("fixed")["status"]["nodeName"] == there
+
+
+@pytest.mark.parametrize(
+    ("to", "reason", "words"),
+    [("nowhere", "NoHostFits", "not nowhere"), ("here", "AlreadyThere", "it is on host")],
+)
+def test_a_request_that_cannot_be_met_is_answered(
+    stage: Stage, to: str, reason: str, words: str
+) -> None:
+    """In one sentence, and once."""
+    here, _ = pair(stage)
+    placed(stage, "asks", here)
+    annotate(stage, "asks", migrate_to=here if to == "here" else to)
+    done = stage.until("asks", lambda obj: result(obj) == "Refused")
+    assert done["status"]["migration"]["reason"] == reason
+    assert words in done["status"]["migration"]["message"]
+    stage.until("asks", lambda obj: "novacron.io/migrate-to" not in obj["metadata"]["annotations"])
+
+
+def test_a_machine_follows_its_changed_selector(stage: Stage) -> None:
+    """And one whose host still will do stays where it is."""
+    here, there = pair(stage)
+    placed(stage, "picky", here)
+    pick = {"spec": {"template": {"spec": {"nodeSelector": {"test/side": "b"}}}}}
+    stage.api.patch_machine(stage.namespace, "picky", pick)
+    done = stage.until("picky", lambda obj: result(obj) is not None)
+    assert done["status"]["migration"]["result"] == "Succeeded"
+    assert done["status"]["nodeName"] == there
+    same = {"spec": {"template": {"spec": {"nodeSelector": {"test/side": None}}}}}
+    stage.api.patch_machine(stage.namespace, "picky", {**same})
+    stage.until(
+        "picky", lambda obj: obj["status"]["observedGeneration"] == obj["metadata"]["generation"]
+    )
+    assert hosts_of(stage, "picky") == [(there, Power.ON)]
+
+
+def test_a_drained_host_is_left_by_all_its_machines(stage: Stage) -> None:
+    """A few at a time, running and stopped ones, and new ones stay away until it is over."""
+    here, there = pair(stage, delays={"move": "500ms"})
+    for number in range(3):
+        placed(stage, f"vm-{number}", here)
+    placed(stage, "off", here)
+    stage.api.patch_machine(stage.namespace, "off", {"spec": {"running": False}})
+    stage.until("off", lambda obj: obj["status"]["phase"] == "Stopped")
+    stage.api.patch_host(here, {"spec": {"drain": {"atOnce": 1}}})
+    most = 0
+
+    def empty() -> bool:
+        nonlocal most
+        with stage.world() as world:
+            machines = world.machines()
+        most = max(most, sum(each.changing == "move" for each in machines))
+        return not any(each.host == here for each in machines)
+
+    eventually(empty, lambda: f"the host is left: {stage.operator.log}")
+    assert most == 1
+    drained = stage.until_host(here, lambda obj: condition(obj, "Drained")["status"] == "True")
+    assert condition(drained, "Drained")["message"] == "no machine is left on it"
+    off = stage.until("off", lambda obj: result(obj) == "Succeeded")
+    assert off["status"]["nodeName"] == there
+    assert hosts_of(stage, "off") == [(there, Power.OFF)]
+    stage.api.patch_host(here, {"spec": {"drain": None}})
+    stage.until_host(here, lambda obj: not condition(obj, "Drained"))
+
+
+def test_a_drain_without_consent_leaves_what_cannot_move_and_says_why(stage: Stage) -> None:
+    """With consent it is stopped, moved and started."""
+    here, there = pair(stage)
+    placed(stage, "fixed", here)
+    policy = {"spec": {"migrationPolicy": {"allowLiveMigration": False}}}
+    stage.api.patch_machine(stage.namespace, "fixed", policy)
+    stage.until("fixed", lambda obj: condition(obj, "LiveMigratable")["reason"] == "NotAllowed")
+    stage.api.patch_host(here, {"spec": {"drain": {}}})
+    done = stage.until("fixed", lambda obj: result(obj) == "Refused")
+    assert done["status"]["migration"]["reason"] == "NotAllowed"
+    stage.api.patch_host(here, {"spec": {"drain": {"stopAllowed": True}}})
+    stage.until("fixed", lambda obj: result(obj) == "Succeeded")
+    assert stage.until_running("fixed")["status"]["nodeName"] == there
+
+
+def test_an_operator_that_is_killed_is_followed_by_one_that_goes_on(
+    stage: Stage, tmp_path: Path
+) -> None:
+    """The record and the hosts tell all that is needed."""
+    del tmp_path
+    here, there = pair(stage, delays={"move": "3s"})
+    placed(stage, "goes-on", here)
+    annotate(stage, "goes-on", migrate_to=there)
+    stage.until("goes-on", lambda obj: obj["status"]["phase"] == "Migrating")
+    stage.operator.kill()
+    stage.operator.start()
+    done = stage.until("goes-on", lambda obj: result(obj) is not None)
+    assert done["status"]["migration"]["result"] == "Succeeded"
+    assert hosts_of(stage, "goes-on") == [(there, Power.ON)]
+
+
+def test_the_example_moves_when_the_command_line_asks(stage: Stage) -> None:
+    """What the guide tells to type, and what is seen then."""
+    here, there = pair(stage, delays={"move": "1500ms"})
+    body = yaml.safe_load((REPOSITORY / "examples/02-migrate.yaml").read_text())
+    body["metadata"]["namespace"] = stage.namespace
+    body["spec"]["template"]["spec"]["nodeSelector"] = {"test/pair": stage.namespace}
+    stage.api.create(body)
+    start = stage.until_running("traveller")["status"]["nodeName"]
+    other = there if start == here else here
+    moved = novacron(stage, "vm", "migrate", "traveller", "--to", other, "--wait")
+    assert f"Migrating to {other}" in moved.stderr
+    assert f"moved to {other}" in moved.stdout
+    refused = novacron(stage, "vm", "migrate", "traveller", "--to", other, "--wait", fails=True)
+    assert f"it is on host {other}" in refused.stderr
+    still = novacron(stage, "vm", "migrate", "traveller", "--cancel", fails=True)
+    assert "traveller does not move" in still.stderr
+
+
+def test_a_host_is_drained_and_taken_up_again_by_the_command_line(stage: Stage) -> None:
+    """It waits until the last machine has left, and tells how many there are."""
+    here, there = pair(stage, delays={"move": "500ms"})
+    placed(stage, "web", here)
+    drained = novacron(stage, "host", "drain", here, "--wait", namespaced=False)
+    assert "no machine is left on it" in drained.stderr
+    assert hosts_of(stage, "web") == [(there, Power.ON)]
+    novacron(stage, "host", "uncordon", here, namespaced=False)
+    spec = (stage.api.host(here) or {})["spec"]
+    assert "drain" not in spec
+    assert not spec["unschedulable"]
+
+
+def novacron(
+    stage: Stage, *words: str, namespaced: bool = True, fails: bool = False
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command as a user would."""
+    where = ("-n", stage.namespace) if namespaced else ()
+    done = subprocess.run(
+        [sys.executable, "-m", "novacron.app.entry", *words, *where],
+        env={**os.environ, "KUBECONFIG": str(stage.api.kubeconfig)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode != 0) is fails, done.stdout + done.stderr
+    return done
