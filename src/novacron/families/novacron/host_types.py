@@ -69,8 +69,8 @@ class HostTaint(Model):
     value: Annotated[str, Field(max_length=63)] | None = None
     """More about it."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-    """NoSchedule keeps new machines away, PreferNoSchedule if others will do, NoExecute moves
-    those away that are there."""
+    """NoSchedule and NoExecute keep new machines away, PreferNoSchedule if others will do. Those
+    that are there stay until the host is drained."""
 
 
 class HostOvercommit(Model):

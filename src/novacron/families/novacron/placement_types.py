@@ -198,4 +198,4 @@ class Toleration(Model):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
     """The taint's effect; without it, every effect."""
     toleration_seconds: int | None = None
-    """For how long a NoExecute taint is tolerated; without it, for ever."""
+    """Accepted as pods have it; no taint moves a machine away, so it is tolerated for ever."""
