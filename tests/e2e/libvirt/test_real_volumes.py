@@ -18,7 +18,7 @@ from libvirt_daemon import add_pool
 from machines import Object, condition
 from operators import eventually
 
-EXAMPLE = Path(__file__).parents[3] / "examples/20-volumes.yaml"
+EXAMPLE = Path(__file__).parents[3] / "examples/22-volumes.yaml"
 
 
 def asked(domain: libvirt.virDomain, command: str, **arguments: object) -> Object:
