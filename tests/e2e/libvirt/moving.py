@@ -65,7 +65,7 @@ class FleetStage:
                 name,
                 self.scene.namespace,
                 nodeSelector={"test/fleet": self.scene.namespace},
-                networks=[{"name": "lan"}],
+                networks=[{"name": "default"}],
                 **size,
             )
             if policy:

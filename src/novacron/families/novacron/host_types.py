@@ -23,6 +23,7 @@ from novacron.families.novacron.host_facts_types import (
     HostNuma,
     HostStorage,
 )
+from novacron.families.novacron.host_move_types import HostDrain, LibvirtMigration
 from novacron.families.novacron.network_types import HostNetwork, LibvirtNetwork
 from novacron.families.novacron.shared_types import Amounts, Condition, Labels
 from novacron.families.novacron.volume_types import KeptVolume, StorageClassName
@@ -82,15 +83,6 @@ class HostOvercommit(Model):
     """Times the memory."""
     disk: Factor = 1.0
     """Times the disk space."""
-
-
-class HostDrain(Model):
-    """How machines leave the host."""
-
-    stop_allowed: bool = False
-    """Whether machines that cannot move while they run may be stopped for it."""
-    at_once: Annotated[int, Field(ge=1, le=64)] = 2
-    """How many leave at the same time."""
 
 
 class SimulatedCapacity(Model):
@@ -212,31 +204,6 @@ class Simulation(Model):
     """The kinds of storage it has beside its own."""
     devices: Annotated[list[SimulatedDevice], ListMap("address"), Field(max_length=64)] = []
     """Hardware it can hand to machines."""
-
-
-_HOST_TO_HOST = "^qemu([+](unix|tcp|tls|ssh))?://[^ /?]*/(system|session)([?][^ ]*)?$"
-
-
-class LibvirtMigration(Model):
-    """How machines come to this host from others."""
-
-    uri: (
-        Annotated[
-            str,
-            Field(max_length=2048),
-            Rule(
-                f"self.matches('{_HOST_TO_HOST}')",
-                "must be a libvirt URI such as qemu+tls://host/system",
-            ),
-        ]
-        | None
-    ) = None
-    """How the libvirt daemons of other hosts reach this one's; without it, by the endpoint where
-    that names a host."""
-    address: Annotated[str, Field(max_length=253)] | None = None
-    """Where QEMU takes machines in; without it, what this host's libvirt says."""
-    tls: bool = False
-    """Whether this host has certificates for QEMU, so that machines can travel encrypted."""
 
 
 class Libvirt(Model):
