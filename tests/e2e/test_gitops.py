@@ -42,7 +42,9 @@ def declared(stage: Stage, text: str) -> Object:
 
     Examples may ask for less, because ``novacron up`` installs kinds that let them.
     """
-    found: Object = yaml.safe_load(text)
+    found: Object = next(
+        each for each in yaml.safe_load_all(text) if each["kind"] == "VirtualMachine"
+    )
     found["metadata"]["namespace"] = stage.namespace
     resources = found["spec"]["template"]["spec"]["resources"]
     if mib(resources["memory"]) < mib(MINIMUM_MEMORY):
@@ -71,7 +73,8 @@ def test_what_was_applied_shows_no_difference(
     """Not at once, and not when the operator has done its work."""
     labels = {"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
     gpu = {"address": "0000:3b:00.0", "type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
-    stage.add_host(labels=labels, simulation={"devices": [gpu]})
+    classes = [{"name": "fast-ssd"}]
+    stage.add_host(labels=labels, simulation={"devices": [gpu], "storageClasses": classes})
     wanted = declared(stage, text)
     name = wanted["metadata"]["name"]
     manifest = yaml.safe_dump(wanted)

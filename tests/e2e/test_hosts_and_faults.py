@@ -139,7 +139,7 @@ def test_a_host_with_machines_does_not_go_before_they_have_gone(stage: Stage) ->
 
 def test_slow_operations_show_while_they_last(stage: Stage) -> None:
     """A user who looks in between sees what is going on."""
-    host = stage.add_host(simulation={"delays": {"create": "1s", "start": "1s"}})
+    host = stage.add_host(simulation={"delays": {"create": "2s", "start": "1s"}})
     stage.api.create(virtual_machine("slow", stage.namespace, on=host))
     obj = stage.until("slow", lambda obj: condition(obj, "Ready").get("reason") == "Creating")
     assert obj["status"]["phase"] == "Pending"

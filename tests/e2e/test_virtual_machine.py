@@ -162,11 +162,12 @@ def test_the_specification_s_own_manifest_is_placed_where_its_labels_are(stage: 
     waiting = stage.until("example-vm", lambda obj: bool(condition(obj, "Placed")))
     assert "node.novacron.io/gpu=true" in condition(waiting, "Placed")["message"]
     labels = {"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
-    stage.add_host(labels=labels)
+    classes = {"storageClasses": [{"name": "fast-ssd"}]}
+    stage.add_host(labels=labels, simulation=classes)
     missing = "1 lacks devices (needs 1 gpu nvidia tesla-t4, has none)"
     stage.until("example-vm", lambda obj: missing in condition(obj, "Placed")["message"])
     gpu = {"address": "0000:3b:00.0", "type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
-    host = stage.add_host(labels=labels, simulation={"devices": [gpu]})
+    host = stage.add_host(labels=labels, simulation={"devices": [gpu], **classes})
     running = stage.until_running("example-vm")
     assert running["status"]["nodeName"] == host
     assert "10.0.1.10" in running["status"]["ipAddresses"]

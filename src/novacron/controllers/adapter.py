@@ -163,4 +163,5 @@ def _log(round_: Round) -> None:
     level = logging.INFO if round_.happened else logging.DEBUG
     if log.isEnabledFor(level):
         fields = {"step": step, "outcome": outcome.reason}
-        log.log(level, outcome.message or outcome.reason, extra={"fields": fields})
+        done = "; ".join(happening.message for happening in round_.happened)
+        log.log(level, done or outcome.message or outcome.reason, extra={"fields": fields})
