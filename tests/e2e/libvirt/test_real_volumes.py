@@ -73,6 +73,11 @@ def test_a_guest_finds_its_volumes_by_name_and_keeps_its_data(real: LibvirtStage
     assert sorted(found.split()) == ["data", "scratch"]
     inside(domain, "mke2fs /dev/vdc; mkdir /mnt/a; mount /dev/vdc /mnt/a; echo kept >/mnt/a/file")
 
+    # This guest grows its root by itself; that it is told through its agent too shows here.
+    inside(
+        domain,
+        "printf '#!/bin/sh\\necho told >>/tmp/told\\n' >/bin/growpart; chmod +x /bin/growpart",
+    )
     template["volumes"][0]["size"] = "128Mi"
     template["volumes"].append({"name": "late", "size": "32Mi"})
     change = {"volumes": template["volumes"], "resources": {"disk": "320Mi"}}
@@ -86,6 +91,7 @@ def test_a_guest_finds_its_volumes_by_name_and_keeps_its_data(real: LibvirtStage
         lambda: int(inside(domain, "df -m / | tail -1").split()[1]) > 256,
         lambda: inside(domain, "df -m"),
     )
+    eventually(lambda: "told" in inside(domain, "cat /tmp/told"), lambda: "its agent was told")
     assert inside(domain, "cat /sys/class/block/vde/serial") == "late"
     inside(domain, "umount /mnt/a")
 

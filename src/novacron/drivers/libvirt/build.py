@@ -247,6 +247,8 @@ class Builder:
             domain.handle.blockResize("vda", size_mib * MIB, flag)
             if domain.running and domain.running.agent:
                 grow_file_systems(domain.handle)
+            if domain.running and domain.running.agent:
+                grow_file_systems(domain.handle)
 
     def _change_running(self, plan: MachinePlan, domain: Domain) -> None:
         assert domain.running is not None
