@@ -108,6 +108,8 @@ class Scenario:
     second_host: bool = False
     full: bool = False
     with_device: bool = False
+    # How often it writes depends on how long things take.
+    tells_progress: bool = False
     template: Object = field(default_factory=dict)
     volumes: tuple[Object, ...] = ()
     kept: tuple[str, ...] = ()
@@ -182,7 +184,14 @@ SCENARIOS = (
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY, full=True),
     Scenario("move", moved, patch=MOVE, second_host=True, full=True),
     Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True, full=True),
-    Scenario("move slowly", moved, patch=MOVE, simulation=SLOWLY, second_host=True),
+    Scenario(
+        "move slowly",
+        moved,
+        patch=MOVE,
+        simulation=SLOWLY,
+        second_host=True,
+        tells_progress=True,
+    ),
     OF_SNAPSHOTS,
     Scenario(
         "start with a hook",
