@@ -32,6 +32,7 @@ __all__ = ["Mover"]
 PATIENCE = timedelta(seconds=1)
 # A move that failed is not tried again at once when nobody but us asks for it.
 FAILED_AGAIN = timedelta(seconds=30)
+TIDY_AGAIN = timedelta(seconds=2)
 
 
 @dataclass(slots=True)
@@ -123,6 +124,8 @@ class Mover:
         assert machine.host is not None
         if not bid.urgent and (left := self._pause(machine)):
             return left
+        if bid.to in machine.leftovers:
+            return TIDY_AGAIN  # what is left of it there from before is being removed
         if bid.at_once and len(self.ledger.moves_from(machine.host)) >= bid.at_once:
             self._waiting.add(Key(machine.namespace, machine.name))
             return None

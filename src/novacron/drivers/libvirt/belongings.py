@@ -4,6 +4,7 @@ Pools are told apart by a mark in them: two hosts that see the same mark see the
 """
 
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ MARK = "novacron-pool-"
 MARK_END = ".id"
 # What a guest once said is kept, but not without bound.
 MOST_SAID = 1024 * 1024
+PATIENCE_SECONDS = 3.0
+LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +99,20 @@ def _marks(pool: Pool) -> frozenset[str]:
 
 
 def _refresh(pool: Pool) -> None:
-    """Have libvirt see what other hosts made: a mark that it overlooks would cost disks."""
-    try:
-        pool.refresh()
-    except libvirt.libvirtError as error:
-        raise Busy(f"a volume is being filled: {sentence(error)}") from error
+    """Have libvirt see what other hosts made: a mark that it overlooks would cost disks.
+
+    It refuses while a volume is being filled, and for a moment afterwards.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            pool.refresh()
+        except libvirt.libvirtError as error:
+            if time.monotonic() > deadline:
+                raise Busy(f"a volume is being filled: {sentence(error)}") from error
+            time.sleep(LOOK_SECONDS)
+        else:
+            return
 
 
 def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
