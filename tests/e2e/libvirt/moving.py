@@ -122,7 +122,8 @@ class FleetStage:
             if host.running() is None:
                 continue
             connection = libvirt.open(host.uri)
-            running = connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
+            # One that QEMU is still setting up is active too, and may come to nothing.
+            running = connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_RUNNING)
             if obj["metadata"]["uid"] in {each.UUIDString() for each in running}:
                 found.append(number)
             connection.close()
