@@ -2,13 +2,14 @@
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from random import Random
-from time import sleep
+from time import monotonic, sleep
 
 from novacron.core.machine import Power
 from novacron.drivers.simulation import World
@@ -81,6 +82,7 @@ def test_processes_killed_in_the_middle_leave_the_books_right(path: Path) -> Non
     random = Random(3)
     for _ in range(3):
         with _workers("churn", path, 2) as workers:
+            _until_something_is_there(path)
             for worker in workers:
                 sleep(random.uniform(0.01, 0.12))
                 worker.send_signal(signal.SIGKILL)
@@ -88,6 +90,17 @@ def test_processes_killed_in_the_middle_leave_the_books_right(path: Path) -> Non
         check_books(path)
     with World(path) as world:
         assert world.machines()
+
+
+def _until_something_is_there(path: Path) -> None:
+    deadline = monotonic() + 30
+    while True:
+        # One who is killed before it made the tables leaves a file without any, and that is right.
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path)) as file:
+            if file.execute("SELECT count(*) FROM machines").fetchone()[0]:
+                return
+        assert monotonic() < deadline, "nothing was made"
+        sleep(0.01)
 
 
 def test_a_process_killed_at_any_statement_has_done_a_thing_or_not(tmp_path: Path) -> None:
