@@ -108,8 +108,6 @@ class Scenario:
     second_host: bool = False
     full: bool = False
     with_device: bool = False
-    # How often it writes depends on how long things take.
-    tells_progress: bool = False
     template: Object = field(default_factory=dict)
     volumes: tuple[Object, ...] = ()
     kept: tuple[str, ...] = ()
@@ -190,7 +188,6 @@ SCENARIOS = (
         patch=MOVE,
         simulation=SLOWLY,
         second_host=True,
-        tells_progress=True,
     ),
     OF_SNAPSHOTS,
     Scenario(
