@@ -1,6 +1,7 @@
 """Machines on a real host, as small as they can be, and what may not be left of them."""
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -118,17 +119,18 @@ def left_on(daemon: LibvirtDaemon) -> set[str]:
         connection.close()
 
 
-def threads() -> int:
-    """Return how many threads drivers have, at work or at the service of a connection."""
-    names = [each.name for each in threading.enumerate() if each.name.startswith("libvirt-")]
-    return len([name for name in names if name != "libvirt-events"])
+def threads() -> set[int]:
+    """Return the threads of drivers, at work or at the service of a connection."""
+    found = [each for each in threading.enumerate() if each.name.startswith("libvirt-")]
+    return {each.ident or 0 for each in found if each.name != "libvirt-events"}
 
 
-def connections() -> int:
-    """Return how many connections this process has to libvirt daemons."""
-    found = 0
+def connections() -> set[int]:
+    """Return the connections of this process to libvirt daemons, each by a number of its own."""
+    found: set[int] = set()
     for ours in own_sockets():
         with suppress(OSError):
             # Under the name that the daemon sees.
-            found += ours.getpeername() == "/run/libvirt/libvirt-sock"
+            if ours.getpeername() == "/run/libvirt/libvirt-sock":
+                found.add(os.fstat(ours.fileno()).st_ino)
     return found
