@@ -101,9 +101,10 @@ class Console:
         tty.setraw(self._terminal)
 
     def until(self, pattern: str, seconds: float = 90) -> re.Match[str]:
-        """Wait until the guest says something, and forget all that came before its end."""
+        """Wait until the guest says something in whole lines, and forget all before its end."""
         deadline = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.heard)):
+        # Half a line reads as another word: an address without its end is somebody else's.
+        while not (found := re.search(pattern, self.heard[: self.heard.rfind("\n") + 1])):
             left = deadline - time.monotonic()
             assert left > 0, f"never said {pattern!r}, but:\n{self.heard}"
             if select.select([self._terminal], [], [], left)[0]:

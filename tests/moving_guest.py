@@ -78,7 +78,7 @@ def moves_while_it_counts(fleet: Fleet, image: Path) -> None:
             after = Console(moved).tick(20)
             assert before < after < before + 60
             assert here.listAllDomains() == []
-            assert not fleet.privileged or answers(address, 30)
+            assert not fleet.privileged or answers(address, 5)
             flags = MOVE | libvirt.VIR_MIGRATE_TLS | libvirt.VIR_MIGRATE_PEER2PEER
             moved.migrateToURI3(fleet.hosts[0].peer_uri, {}, flags)
             moved = here.lookupByName(moved.name())
