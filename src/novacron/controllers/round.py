@@ -66,7 +66,7 @@ class Scope:
         """See what became of an order; one that takes time is looked at when it is due."""
         self.ordered = accepted.look_again or None
         if self.ordered is None:
-            self.seen = await self.driver.observe(self.machine.ref)
+            self.seen = accepted.seen or await self.driver.observe(self.machine.ref)
 
     @property
     def next_look(self) -> timedelta:

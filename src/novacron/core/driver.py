@@ -43,9 +43,13 @@ class Capability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The hypervisor took the order; look again after this long to see what became of it."""
+    """The hypervisor took the order; look again after this long to see what became of it.
+
+    ``seen`` is how the machine is by now, where the driver came to know that on the way.
+    """
 
     look_again: timedelta = timedelta(0)
+    seen: Observed | None = None
 
 
 class Driver(Protocol):

@@ -28,7 +28,7 @@ from novacron.drivers.libvirt.fitted import Fitted, fitted
 from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.interfaces import Plugged, mac_of
-from novacron.drivers.libvirt.look import Domain, find, needed_volumes
+from novacron.drivers.libvirt.look import Domain, find, needed_volumes, read
 from novacron.drivers.libvirt.mark import Mark, set_mark
 from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
@@ -90,35 +90,38 @@ class Builder:
             if wanted > there:
                 raise OutOfCapacity(f"host {self.host.name} has {there} {what}, not {wanted}")
 
-    def define(self, plan: MachinePlan, domain: Domain | None) -> None:
+    def define(self, plan: MachinePlan, domain: Domain | None) -> Domain:
         """Write the machine down, if it is not yet."""
         if domain is not None and domain.configured.mark.shape:
-            return
+            return domain
         self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
         seed = seed_volume(plan.ref.uid, seed_of(plan))
         volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
-        if domain is not None:
-            self._write(plan, domain.configured.name, seed, volumes)
-            return
+        name = domain.configured.name if domain else plain_name(plan.ref)
         try:
-            self._write(plan, plain_name(plan.ref), seed, volumes)
+            handle, _ = self._write(plan, name, seed, volumes)
         except libvirt.libvirtError:
+            if domain is not None:
+                raise
             # Another process of ours may have written it down at the same moment.
-            if find(self.connection, plan.ref.uid) is None:
-                self._write(plan, self._free_name(plan), seed, volumes)
+            if there := find(self.connection, plan.ref.uid):
+                return there
+            handle, _ = self._write(plan, self._free_name(plan), seed, volumes)
+        if written := read(handle):
+            return written
+        raise Busy(f"somebody else changes {plan.ref.name} on host {self.host.name}")
 
     def has_root(self, uid: str) -> bool:
         """Say whether a machine has its first disk, on which its guest's data may be."""
         return self.pool.find(root_volume(uid)) is not None
 
-    def furnish(self, plan: MachinePlan) -> bool:
-        """Give a machine that was written down all but its first disk; say if it has that."""
+    def furnish(self, plan: MachinePlan) -> None:
+        """Give a machine that was written down all but its first disk."""
         seed = seed_of(plan)
         self._sow(seed_volume(plan.ref.uid, seed), seed)
         self.pool.fill(console_log(plan.ref.uid), 0, [])
-        return self.has_root(plan.ref.uid)
 
-    def complete(self, plan: MachinePlan, image: InStock) -> None:
+    def complete(self, plan: MachinePlan, image: InStock, domain: Domain | None) -> None:
         """Give a machine its first disk; one that is there has the guest's data and stays."""
         uid, size = plan.ref.uid, plan.resources
         if image.virtual_bytes > size.disk_mib * MIB:
@@ -127,7 +130,6 @@ class Builder:
                 f"image {plan.image} needs a disk of {needs}Mi, not {size.disk_mib}Mi",
                 reason="DiskTooSmall",
             )
-        domain = find(self.connection, uid)
         if domain is not None:
             self._plugging.make(domain.handle, domain.configured.mark)
         self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
@@ -136,11 +138,13 @@ class Builder:
             self.pool.remove(root_volume(uid))
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
 
-    def start(self, domain: Domain) -> None:
+    def start(self, domain: Domain) -> Domain:
         """Start a guest; its network may have been taken down since it was made."""
-        if domain.power is Power.OFF:
-            self._ensure_network(each.port for each in domain.configured.plugged)
-            domain.handle.create()
+        if domain.power is Power.ON:
+            return domain
+        self._ensure_network(each.port for each in domain.configured.plugged)
+        domain.handle.create()
+        return domain.again()
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
         """Give a machine what the plan says, and a running guest as much of it as it can take."""
@@ -163,7 +167,7 @@ class Builder:
         in_use = {name, *(each.seed for each in (domain.running,) if each)}
         if name != domain.configured.seed:
             self._sow(name, seed)
-        mark = self._write(plan, domain.configured.name, name, volumes)
+        _, mark = self._write(plan, domain.configured.name, name, volumes)
         mark = self._plugging.make(domain.handle, mark)
         in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
@@ -225,14 +229,16 @@ class Builder:
             memory_mib=self.machinery.memory_mib,
         )
 
-    def _write(self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]) -> Mark:
+    def _write(
+        self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]
+    ) -> tuple[libvirt.virDomain, Mark]:
         place = self._place(plan)
         handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
         shape = shape_of(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
         mark = replace(Mark.of(plan, volumes), shape=shape)
         set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-        return mark
+        return handle, mark
 
     def _sow(self, name: str, seed: bytes) -> None:
         """Make the disk with the first instructions; its name is that of its content."""
@@ -245,8 +251,6 @@ class Builder:
         elif size_mib > domain.configured.mark.disk_mib:
             flag = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
             domain.handle.blockResize("vda", size_mib * MIB, flag)
-            if domain.running and domain.running.agent:
-                grow_file_systems(domain.handle)
             if domain.running and domain.running.agent:
                 grow_file_systems(domain.handle)
 

@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+import libvirt
+
 from novacron.core.errors import Busy, DriverError, Rejected, Unreachable
 from novacron.core.machine import MachinePlan
 from novacron.drivers.libvirt.build import Builder
-from novacron.drivers.libvirt.look import find
+from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.progress import Progress
 from novacron.drivers.libvirt.stock import InStock, Stock
 from novacron.images import Locate, Located, require_minimum
 
-__all__ = ["Building"]
+__all__ = ["Building", "made_at_once"]
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +103,15 @@ class Building:
         """Say whether a machine is being made."""
         return uid in self._sites
 
+    async def at_hand(self, plan: MachinePlan) -> InStock | None:
+        """Return the image of a machine if it can be made at once; what is wrong is told later."""
+        try:
+            located = await self.locate(plan)
+            require_minimum(located, plan.resources)
+            return self.stock.at_hand(located, plan.pull)
+        except (DriverError, OSError):
+            return None
+
     def start(self, plan: MachinePlan) -> None:
         """Begin to make a machine that was written down."""
         site = self._sites[plan.ref.uid] = _Site(plan)
@@ -146,9 +157,9 @@ class Building:
     async def _build(self, site: _Site) -> None:
         uid = site.plan.ref.uid
         try:
-            if not await self.work(lambda builder: builder.furnish(site.plan)):
+            if not await self.work(lambda builder: _furnished(builder, site.plan)):
                 image = await self._image(site)
-                await self.work(lambda builder: builder.complete(site.plan, image))
+                await self.work(lambda builder: _completed(builder, site.plan, image))
             self._completed.add(uid)
         except DriverError as error:
             self._failures[uid] = _Failure.of(site.plan, error)
@@ -205,3 +216,24 @@ class Building:
             await self.work(remove)
         except DriverError as error:
             log.warning("what was begun stays until the next attempt: %s", error)
+
+
+def made_at_once(builder: Builder, plan: MachinePlan, image: InStock, domain: Domain) -> bool:
+    """Give a machine all it needs; what fails is to be tried again, and told, by ``Building``."""
+    try:
+        builder.furnish(plan)
+        builder.complete(plan, image, domain)
+    except (DriverError, libvirt.libvirtError) as error:
+        log.debug("%s is made in more than one go: %s", plan.ref.name, error)
+        return False
+    return True
+
+
+def _furnished(builder: Builder, plan: MachinePlan) -> bool:
+    """Give a machine all but its first disk; say whether it has that."""
+    builder.furnish(plan)
+    return builder.has_root(plan.ref.uid)
+
+
+def _completed(builder: Builder, plan: MachinePlan, image: InStock) -> None:
+    builder.complete(plan, image, find(builder.connection, plan.ref.uid))

@@ -16,7 +16,7 @@ from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
-from novacron.drivers.libvirt.building import Building
+from novacron.drivers.libvirt.building import Building, made_at_once
 from novacron.drivers.libvirt.commands import LibvirtGuestCommands
 from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
@@ -37,7 +37,7 @@ from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
 from novacron.drivers.libvirt.volumes import LibvirtVolumes, kept
-from novacron.drivers.libvirt.work import no_credentials, present
+from novacron.drivers.libvirt.work import no_credentials, present, seen_by
 from novacron.images import Locate
 
 __all__ = ["LibvirtDriver"]
@@ -104,15 +104,9 @@ class LibvirtDriver(
             domain = find(builder.connection, ref.uid)
             if domain is None:
                 return None
-            volumes = domain.configured.mark.volumes
-            files = frozenset(each.key for each in volumes if builder.storage.there(each))
-            complete = fresh or builder.is_complete(domain)
-            return observed(domain, known, complete=complete, files=files)
+            return seen_by(builder, domain, known, complete=fresh or builder.is_complete(domain))
 
-        seen = await self._work(look)
-        if seen is not None:
-            self._seen[seen.vm_id] = seen
-        return seen
+        return self._noted(await self._work(look))
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine on the host that carries an owner's UID."""
@@ -150,15 +144,19 @@ class LibvirtDriver(
         self._building.raise_failure(plan)
         if self._building.has(plan.ref.uid):
             return Accepted(LATER)
+        known, image = self._known(), await self._building.at_hand(plan)
 
-        def begin(builder: Builder) -> bool:
+        def begin(builder: Builder) -> Observed | None:
             builder.require_room(plan)
-            domain = find(builder.connection, plan.ref.uid)
-            builder.define(plan, domain)
-            return domain is not None and builder.is_complete(domain)
+            there = find(builder.connection, plan.ref.uid)
+            domain = builder.define(plan, there)
+            made = there is not None and builder.is_complete(there)
+            if made or (image is not None and made_at_once(builder, plan, image, domain)):
+                return seen_by(builder, domain, known, complete=True)
+            return None
 
-        if await self._work(begin):
-            return Accepted()
+        if (seen := await self._work(begin)) is not None:
+            return Accepted(seen=self._noted(seen))
         self._building.start(plan)
         return Accepted(LATER)
 
@@ -175,9 +173,7 @@ class LibvirtDriver(
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine; a forced stop asks the guest nothing."""
         if want is Power.ON:
-            self._require_idle(ref.uid)
-            await self._work(lambda builder: builder.start(present(builder, ref)))
-            return Accepted()
+            return await self._start(ref)
         if force:
             await self._work(lambda builder: _pull_plug(present(builder, ref)))
             self._stopping.forget(ref.uid)
@@ -186,6 +182,15 @@ class LibvirtDriver(
             self._require_built(ref.uid)
             self._stopping.begin(ref.uid)
         return Accepted(SOON)
+
+    async def _start(self, ref: MachineRef) -> Accepted:
+        self._require_idle(ref.uid)
+        known = self._known()
+
+        def start(builder: Builder) -> Observed:
+            return seen_by(builder, builder.start(present(builder, ref)), known, complete=True)
+
+        return Accepted(seen=self._noted(await self._work(start)))
 
     async def delete(self, ref: MachineRef) -> Accepted:
         """Remove the machine and all it owns. An absent machine is success."""
@@ -230,6 +235,11 @@ class LibvirtDriver(
             self._building.progress,
             self._errands.those(RESTORE),
         )
+
+    def _noted(self, seen: Observed | None) -> Observed | None:
+        if seen is not None:
+            self._seen[seen.vm_id] = seen
+        return seen
 
     def _require_idle(self, uid: str) -> None:
         self._require_still(uid)

@@ -39,6 +39,8 @@ MERELY_ON = frozenset(
         (libvirt.VIR_DOMAIN_EVENT_SUSPENDED, libvirt.VIR_DOMAIN_EVENT_SUSPENDED_PAUSED),
     }
 )
+# Whoever makes one of our domains is one of us, and knows.
+ADDED = (libvirt.VIR_DOMAIN_EVENT_DEFINED, libvirt.VIR_DOMAIN_EVENT_DEFINED_ADDED)
 # The UUID of a domain that changed, and its power if that is all that is new.
 News = Callable[[str, Power | None], object]
 
@@ -72,7 +74,8 @@ class Link:
         def turned(
             _: object, domain: libvirt.virDomain, event: int, detail: int, *__: object
         ) -> None:
-            tell(domain.UUIDString(), Power.ON if (event, detail) in MERELY_ON else None)
+            if (event, detail) != ADDED:
+                tell(domain.UUIDString(), Power.ON if (event, detail) in MERELY_ON else None)
 
         def changed(_: object, domain: libvirt.virDomain, *__: object) -> None:
             tell(domain.UUIDString(), None)

@@ -48,6 +48,14 @@ class Domain:
         """Return its owner."""
         return self.configured.mark.uid
 
+    def again(self) -> "Domain":
+        """Return how it is now that its guest was started or ended."""
+        state, reason = self.handle.state()
+        running = (
+            None if state == libvirt.VIR_DOMAIN_SHUTOFF else Defined.read(self.handle.XMLDesc())
+        )
+        return replace(self, running=running, state=state, reason=reason)
+
 
 def find(connection: libvirt.virConnect, uid: str) -> Domain | None:
     """Return the domain of a machine; somebody else's under the same UUID is none of ours."""

@@ -56,6 +56,7 @@ class Stock:
     most_bytes: int | None = None
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
+    _at_hand: dict[str, tuple[InStock, float]] = field(default_factory=dict)
     _touched: dict[str, float] = field(default_factory=dict)
     _remembered: dict[str, str] = field(default_factory=dict)
     _standing: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -78,10 +79,22 @@ class Stock:
         found = found or self._brought(pool, located, checksum, progress)
         self._touch(pool, found)
         self._remember(pool, located, found)
+        self._at_hand[_version(located)] = found, self.clock()
         return found
+
+    def at_hand(self, located: Located, pull: PullPolicy) -> InStock | None:
+        """Return an image that was here a moment ago; whoever builds on it sees if it still is."""
+        if pull is PullPolicy.ALWAYS:
+            return None
+        image, since = self._at_hand.get(_version(located), (None, 0.0))
+        return image if self.clock() - since < TOUCH_SECONDS else None
 
     def tidy(self, pool: Pool) -> None:
         """Remove what nobody will finish or ask for; called every now and then."""
+        now = self.clock()
+        for version, (_, since) in list(self._at_hand.items()):
+            if now - since > TOUCH_SECONDS:
+                del self._at_hand[version]
         shelf = Shelf(pool.names())
         for name in shelf.stale():
             pool.remove(name)
@@ -176,6 +189,15 @@ class Stock:
 
 def _readable(pool: Pool, place: Bytes | HostFile) -> Bytes:
     return HostFileBytes(pool, place) if isinstance(place, HostFile) else place
+
+
+def _version(located: Located) -> str:
+    """Return what is the same only for the same image from the same place."""
+    version = f"{located.identity} {located.checksum}"
+    if isinstance(located.place, FileBytes):
+        found = located.place.path.stat()
+        version += f" {found.st_size} {found.st_mtime_ns}"
+    return version
 
 
 def _own_checksum(located: Located) -> str | None:

@@ -10,15 +10,15 @@ from typing import TypeVar
 import libvirt
 
 from novacron.core.errors import Busy
-from novacron.core.machine import MachineRef, Power
+from novacron.core.machine import MachineRef, Observed, Power
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.connection import Connection
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
-from novacron.drivers.libvirt.look import Domain, find
+from novacron.drivers.libvirt.look import Domain, Known, find, observed
 from novacron.drivers.libvirt.pool import Pool, open_pool
 
-__all__ = ["HostWork", "no_credentials", "present"]
+__all__ = ["HostWork", "no_credentials", "present", "seen_by"]
 
 T = TypeVar("T")
 
@@ -73,3 +73,10 @@ def present(builder: Builder, ref: MachineRef) -> Domain:
     if domain is None:
         raise Busy(f"{ref.name} is not on host {builder.host.name} any more")
     return domain
+
+
+def seen_by(builder: Builder, domain: Domain, known: Known, *, complete: bool) -> Observed:
+    """Return what there is to say of a domain that was found."""
+    volumes = domain.configured.mark.volumes
+    files = frozenset(each.key for each in volumes if builder.storage.there(each))
+    return observed(domain, known, complete=complete, files=files)
