@@ -34,7 +34,6 @@ def test_a_machine_runs_and_its_status_says_all_that_the_specification_lists(sta
         fields = condition(obj, name)
         assert {"status", "lastProbeTime", "lastTransitionTime", "reason", "message"} <= set(fields)
     assert condition(obj, "Ready")["reason"] == "VMReady"
-    assert "Supported" not in {entry["type"] for entry in status["conditions"]}
 
 
 def test_two_writes_are_enough(stage: Stage) -> None:

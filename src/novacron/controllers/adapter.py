@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from novacron.controllers.machine import MachineReconciler
+from novacron.controllers.pace import Pace
 from novacron.controllers.ports import MachineKind
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
@@ -28,7 +29,6 @@ __all__ = ["MachineController"]
 log = logging.getLogger(__name__)
 
 UNSURE_AGAIN = timedelta(seconds=5)
-PROGRESS_AGAIN = timedelta(seconds=1)
 AT_ONCE = timedelta(0)
 
 
@@ -43,7 +43,7 @@ class MachineController:
     now: Callable[[], datetime]
     locate: Callable[[str], Awaitable[str | None]]
     _usage_written: dict[str, datetime] = field(default_factory=dict)
-    _progress_written: dict[str, datetime] = field(default_factory=dict)
+    _pace: Pace = field(default_factory=Pace)
 
     async def reconcile(self, key: Key) -> timedelta | None:
         """Take one object as far as it goes now."""
@@ -103,7 +103,7 @@ class MachineController:
             self._tell(obj, round_)
             _log(round_)
         self._usage_written.pop(obj["metadata"]["uid"], None)
-        self._progress_written.pop(obj["metadata"]["uid"], None)
+        self._pace.forget(obj["metadata"]["uid"])
         left = [name for name in finalizers if name != self.kind.finalizer]
         await self.writer.finalizers(obj, left)
         return None
@@ -142,28 +142,16 @@ class MachineController:
             # Only a move was gone on with: what is asked for now is still to be looked at.
             machine = replace(machine, generation=machine.seen_generation)
         report = summarise(machine, round_, now, write_usage=due == NOW)
-        if not round_.brief and not self._told_just_now(machine, round_, now):
+        paced = self._pace.may_wait(machine.uid, machine.last_move, round_.move, now)
+        if not round_.brief and not paced:
             await self._write(obj, machine, report)
             if round_.move is not None:
-                self._progress_written[machine.uid] = now
+                self._pace.written(machine.uid, now)
         # Told only after it was written down: a conflict would have the round done again.
         self._tell(obj, round_)
         _log(round_)
         soonest = (round_.look_again, due or None, round_.seen.due if round_.seen else None)
         return min((each for each in soonest if each is not None), default=None)
-
-    def _told_just_now(self, machine: Machine, round_: Round, now: datetime) -> bool:
-        """Say whether nothing is new but how far a move is, and that was told a moment ago.
-
-        Every look finds it a little further, and there may be many in a second.
-        """
-        if round_.move is None:
-            self._progress_written.pop(machine.uid, None)
-            return False
-        before = self._progress_written.get(machine.uid)
-        if machine.last_move is None or before is None or now - before >= PROGRESS_AGAIN:
-            return False
-        return replace(machine.last_move, progress=round_.move.progress) == round_.move
 
     def _tell(self, obj: Object, round_: Round) -> None:
         for happening in round_.happened:

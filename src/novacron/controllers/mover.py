@@ -5,21 +5,20 @@ breath as a decision is made, and the decision is recorded in the object before 
 The machine's own controller acts on the record.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from novacron.controllers.bids import Bid, Refused, bid_of, live_or_not
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import MachineKind
+from novacron.controllers.waiting import WaitingRoom, assumed
 from novacron.core.errors import Rejected
 from novacron.core.machine import Machine
 from novacron.core.move import Move, MoveReport, MoveResult
 from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
-from novacron.runtime.errors import Overloaded
-from novacron.runtime.errors import Unreachable as ApiUnreachable
 from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
@@ -28,8 +27,6 @@ from novacron.scheduler import Held, Placed, choose, one_line
 
 __all__ = ["Mover"]
 
-# Room comes and goes in bursts; those who wait for it are asked once a second at most.
-PATIENCE = timedelta(seconds=1)
 # A move that failed is not tried again at once when nobody but us asks for it.
 FAILED_AGAIN = timedelta(seconds=30)
 TIDY_AGAIN = timedelta(seconds=2)
@@ -46,23 +43,13 @@ class Mover:
     now: Callable[[], datetime]
     queue: Queue
     grace: timedelta
-    _waiting: set[Key] = field(default_factory=set)
-    _retry: asyncio.TimerHandle | None = None
+    # Those who wait for room, or for others to move first.
+    _waiting: WaitingRoom = field(init=False)
 
     def __post_init__(self) -> None:
-        self.ledger.on_room(self.retry_waiting)
+        self._waiting = WaitingRoom(self.queue)
+        self.ledger.on_room(self._waiting.ring)
         self.ledger.on_host(self.host_changed)
-
-    def retry_waiting(self) -> None:
-        """Have those looked at again that wait for room or for others to move first."""
-        if self._waiting and self._retry is None:
-            loop = asyncio.get_running_loop()
-            self._retry = loop.call_later(PATIENCE.total_seconds(), self._retry_now)
-
-    def _retry_now(self) -> None:
-        self._retry = None
-        for key in self._waiting:
-            self.queue.add(key)
 
     def host_changed(self, name: str) -> None:
         """Have the machines of a host looked at that is to be left, or seems to be lost."""
@@ -85,7 +72,7 @@ class Mover:
 
     async def reconcile(self, key: Key) -> timedelta | None:
         """Decide about one machine."""
-        self._waiting.discard(key)
+        self._waiting.leave(key)
         obj = await self._fetch(key)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             return None
@@ -127,7 +114,7 @@ class Mover:
         if bid.to in machine.leftovers:
             return TIDY_AGAIN  # what is left of it there from before is being removed
         if bid.at_once and len(self.ledger.moves_from(machine.host)) >= bid.at_once:
-            self._waiting.add(Key(machine.namespace, machine.name))
+            self._waiting.enter(Key(machine.namespace, machine.name))
             return None
         live = live_or_not(machine, bid)
         if isinstance(live, Refused):
@@ -151,14 +138,11 @@ class Mover:
     async def _record(self, obj: Object, machine: Machine, move: Move) -> None:
         reserved = machine.reserved or machine.wanted
         self.ledger.assume_move(machine.uid, Held(move.target, reserved, machine.neighbour))
-        try:
+        with assumed(
+            undo=partial(self.ledger.undo_move, machine.uid),
+            written=partial(self.ledger.move_written, machine.uid),
+        ):
             await self.writer.replace(self.kind.moving(obj, placement_of(machine), move))
-        except (ApiUnreachable, Overloaded):
-            raise  # it may have been written all the same; the next round asks the server
-        except BaseException:
-            self.ledger.undo_move(machine.uid)
-            raise
-        self.ledger.move_written(machine.uid)
 
     async def _refuse(
         self, obj: Object, machine: Machine, bid: Bid, refused: Refused
@@ -183,7 +167,7 @@ class Mover:
         if bid.urgent:
             await self._drop(self.writer.cache.get(key) or obj, machine)
             return None
-        self._waiting.add(key)
+        self._waiting.enter(key)
         return None
 
     async def _say(self, obj: Object, machine: Machine, report: MoveReport) -> bool:

@@ -5,22 +5,21 @@ made, so no two machines are ever promised the same room. It is recorded in the 
 with our finalizer, before anything is made; the machine's own controller acts on the record.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import MachineKind
+from novacron.controllers.waiting import WaitingRoom, assumed
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.devices import HostDevice
 from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import Machine, Resources
 from novacron.core.placement import Placement
 from novacron.core.report import MachineReport, Phase, placed_of
-from novacron.runtime.errors import Overloaded
-from novacron.runtime.errors import Unreachable as ApiUnreachable
 from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
@@ -29,8 +28,6 @@ from novacron.scheduler import Held, Placed, choose, devices_on, fits, one_line
 
 __all__ = ["Placer"]
 
-# Room comes and goes in bursts; those who wait for it are asked once a second at most.
-PATIENCE = timedelta(seconds=1)
 REFUSED_AGAIN = timedelta(seconds=30)
 UNSURE_AGAIN = timedelta(seconds=5)
 AT_ONCE = timedelta(0)
@@ -48,29 +45,18 @@ class Placer:
     now: Callable[[], datetime]
     queue: Queue
     locate: Callable[[str], Awaitable[str | None]]
-    _waiting: set[Key] = field(default_factory=set)
+    _waiting: WaitingRoom = field(init=False)
+    # Those of them who wait for another machine to be near to.
     _lonely: set[Key] = field(default_factory=set)
-    _retry: asyncio.TimerHandle | None = None
 
     def __post_init__(self) -> None:
-        self.ledger.on_room(self.retry_waiting)
-        self.ledger.on_company(self.retry_lonely)
+        self._waiting = WaitingRoom(self.queue)
+        self.ledger.on_room(self._waiting.ring)
+        self.ledger.on_company(self._company)
 
-    def retry_lonely(self) -> None:
-        """Have those looked at again that wait for another machine to be near to."""
+    def _company(self) -> None:
         if self._lonely:
-            self.retry_waiting()
-
-    def retry_waiting(self) -> None:
-        """Have those that found no room looked at again, soon and all at once."""
-        if self._waiting and self._retry is None:
-            loop = asyncio.get_running_loop()
-            self._retry = loop.call_later(PATIENCE.total_seconds(), self._retry_now)
-
-    def _retry_now(self) -> None:
-        self._retry = None
-        for key in self._waiting:
-            self.queue.add(key)
+            self._waiting.ring()
 
     def concerns(self, obj: Object) -> bool:
         """Say whether an object is not placed, or asks for something it did not ask for before."""
@@ -78,7 +64,7 @@ class Placer:
 
     async def reconcile(self, key: Key) -> timedelta | None:
         """Place one machine, or see whether what it asks for now still fits where it is."""
-        self._waiting.discard(key)
+        self._waiting.leave(key)
         self._lonely.discard(key)
         obj = await self._fetch(key)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
@@ -115,7 +101,7 @@ class Placer:
             await self._record(obj, machine, placement)
             return None
         key = Key(machine.namespace, machine.name)
-        self._waiting.add(key)
+        self._waiting.enter(key)
         if machine.affinity and machine.affinity.near:
             self._lonely.add(key)
         message = one_line(decision) + _last_refusal(machine)
@@ -154,7 +140,7 @@ class Placer:
         assert machine.host is not None
         refusal = fits(self.ledger.table, machine.uid, machine.host, machine.wanted)
         if refusal:
-            self._waiting.add(Key(machine.namespace, machine.name))
+            self._waiting.enter(Key(machine.namespace, machine.name))
             message = f"stays as it is on host {machine.host}: {refusal}"
             await self._write(obj, machine, Condition("Placed", "False", "HostFull", message))
             return
@@ -173,16 +159,9 @@ class Placer:
         with self._assumed(machine.uid, None):
             await self.writer.replace(self.kind.placed(obj, placement))
 
-    @contextmanager
-    def _assumed(self, uid: str, before: Held | None) -> Iterator[None]:
-        try:
-            yield
-        except (ApiUnreachable, Overloaded):
-            raise  # it may have been written all the same; the next round asks the server
-        except BaseException:
-            self.ledger.undo(uid, before)
-            raise
-        self.ledger.written(uid)
+    def _assumed(self, uid: str, before: Held | None) -> AbstractContextManager[None]:
+        undo, written = partial(self.ledger.undo, uid, before), partial(self.ledger.written, uid)
+        return assumed(undo=undo, written=written)
 
     async def _write(self, obj: Object, machine: Machine, trouble: Condition | None) -> None:
         claims: dict[str, Condition | None] = {"Placed": trouble or placed_of(machine)}

@@ -22,7 +22,6 @@ def summarise(
     }
     claims["Ready"] = ready_of(machine, round_.outcomes, round_.seen)
     claims["LiveMigratable"] = _live_migratable(machine, round_)
-    claims["Supported"] = _supported(machine)
     claims["Reconciled"] = None
     if round_.snapshots is not None or not machine.snapshots.any:
         claims["Snapshotted"] = round_.snapshots.claim if round_.snapshots else None
@@ -92,10 +91,3 @@ def _restart_required(machine: Machine, round_: Round) -> Condition | None:
     when = "which follows" if machine.restart_allowed else "which is left to you"
     message = f"the change of {what} takes effect with a restart, {when}"
     return Condition("RestartRequired", "True", PENDING, message)
-
-
-def _supported(machine: Machine) -> Condition | None:
-    if not machine.unanswered:
-        return None
-    message = "; ".join(f"{entry.field}: {entry.message}" for entry in machine.unanswered)
-    return Condition("Supported", "False", "NotYetSupported", message)

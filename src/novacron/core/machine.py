@@ -26,7 +26,6 @@ __all__ = [
     "Observed",
     "Power",
     "Resources",
-    "Unanswered",
     "Usage",
 ]
 
@@ -215,14 +214,6 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Unanswered:
-    """A field that asks for action nobody can take yet: it is said, never ignored."""
-
-    field: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
@@ -262,7 +253,6 @@ class Machine:
     live_migration_allowed: bool = True
     restart_allowed: bool = True
     restart_at_once: bool = False
-    unanswered: tuple[Unanswered, ...] = ()
     host: str | None = None
     reserved: Resources | None = None
     devices: tuple[HostDevice, ...] = ()

@@ -10,6 +10,8 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from novacron.core.errors import OutOfCapacity, Rejected
+
 if TYPE_CHECKING:
     from novacron.core.machine import MachineRef
 
@@ -24,6 +26,7 @@ __all__ = [
     "VolumeKeeping",
     "are_as_planned",
     "of_the_host",
+    "require_offered",
     "volume_id",
 ]
 
@@ -127,6 +130,33 @@ class VolumeKeeping(Protocol):
 def volume_id(machine: str, volume: str, uid: str) -> str:
     """Return what a volume is called within its namespace: readable, and no other one's."""
     return f"{machine}.{volume}-{sha256(uid.encode()).hexdigest()[:8]}"
+
+
+def require_offered(
+    volume: Volume,
+    *,
+    shared: bool | None,
+    host: str,
+    field: str,
+    refusal: type[OutOfCapacity | Rejected],
+) -> None:
+    """Refuse a volume that a host cannot hold for want of its storage class.
+
+    ``shared`` says what the class is on that host, None that there is no such class; ``field`` is
+    where the host's classes are declared.
+    """
+    if volume.storage_class is not None and shared is None:
+        raise refusal(
+            f"host {host} has no storage class {volume.storage_class}, which volume {volume.name} "
+            f"asks for: add it to {field} of the Host",
+            reason="StorageClassUnknown",
+        )
+    if volume.access is Access.MANY and not shared:
+        raise refusal(
+            f"volume {volume.name} asks for ReadWriteMany, which needs a storage class that is "
+            f"shared: true in {field} of Host {host}",
+            reason="StorageNotShared",
+        )
 
 
 def of_the_host(volumes: Iterable[Volume]) -> int:

@@ -1,12 +1,12 @@
-"""What a round looks like to a user: phase, Ready, and what is not supported."""
+"""What a round looks like to a user: phase, Ready, and what is wrong."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
-from novacron.core.machine import Machine, Observed, Power, Resources, Unanswered
+from novacron.core.machine import Machine, Observed, Power, Resources
 from novacron.core.report import Phase
 from novacron.core.steps import Blocked, Done, Outcome, Wait
 
@@ -62,19 +62,6 @@ def test_a_refused_machine_loses_its_host_and_remembers_the_refusal() -> None:
     assert report.host is None
     assert report.reserved is None
     assert report.refused_hosts == {"a", "b"}
-
-
-def test_fields_nobody_answers_are_named_and_forgotten_when_they_are_gone() -> None:
-    """One condition, all fields, and none when there is nothing to say."""
-    asking = machine(
-        unanswered=(Unanswered("spec.x", "not done"), Unanswered("spec.y", "nor this"))
-    )
-    report = summarise(asking, Round(DONE, SEEN), NOON, write_usage=False)
-    said = next(c for c in report.conditions if c.type == "Supported")
-    assert said.message == "spec.x: not done; spec.y: nor this"
-    quiet = machine(conditions=report.conditions)
-    later = summarise(quiet, Round(DONE, SEEN), NOON + timedelta(1), write_usage=False)
-    assert "Supported" not in {c.type for c in later.conditions}
 
 
 def test_our_own_failure_changes_nothing_but_one_condition() -> None:

@@ -39,9 +39,9 @@ def test_conditions_of_others_stay() -> None:
 
 def test_none_takes_a_condition_away() -> None:
     """Supported is only there while something is not."""
-    said = merge_conditions((), {"Supported": Condition("Supported", "False", "No")}, NOON)
-    assert merge_conditions(said, {"Supported": None}, LATER) == ()
-    assert merge_conditions((), {"Supported": None}, LATER) == ()
+    said = merge_conditions((), {"Placed": Condition("Placed", "False", "No")}, NOON)
+    assert merge_conditions(said, {"Placed": None}, LATER) == ()
+    assert merge_conditions((), {"Placed": None}, LATER) == ()
 
 
 def test_outcomes_are_true_unknown_and_false() -> None:

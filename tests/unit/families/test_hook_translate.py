@@ -40,10 +40,8 @@ def test_hooks_are_programs_and_requests_with_their_time() -> None:
     )
 
 
-def test_a_machine_with_hooks_leaves_nothing_unanswered() -> None:
-    """There is somebody who acts on them."""
-    declared = machine(lifecycle={"preStop": {"exec": {"command": ["/stop"]}}})
-    assert declared.unanswered == ()
+def test_a_machine_without_hooks_has_none() -> None:
+    """Nobody is asked to do anything for it."""
     assert machine().hooks == Hooks()
 
 

@@ -8,7 +8,7 @@ import libvirt
 
 from novacron.core.errors import DriverError, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, MachineRef
-from novacron.core.volume import Access, Volume
+from novacron.core.volume import Access, Volume, require_offered
 from novacron.drivers.libvirt.fitted import Fitted, stem_of
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.pool import Pool, class_pool
@@ -89,18 +89,13 @@ class Storage:
     def _pool_for(self, volume: Volume, refusal: type[OutOfCapacity | Rejected]) -> Pool:
         host, name = self.host.name, volume.storage_class
         kind = self.host.storage_classes.get(name) if name is not None else None
-        if name is not None and kind is None:
-            raise refusal(
-                f"host {host} has no storage class {name}, which volume {volume.name} asks for: "
-                "name its pool in spec.libvirt.storageClasses of the Host",
-                reason="StorageClassUnknown",
-            )
-        if volume.access is Access.MANY and not (kind and kind.shared):
-            raise refusal(
-                f"volume {volume.name} asks for ReadWriteMany, which needs a storage class that is "
-                f"shared: true in spec.libvirt.storageClasses of Host {host}",
-                reason="StorageNotShared",
-            )
+        require_offered(
+            volume,
+            shared=kind.shared if kind else None,
+            host=host,
+            field="spec.libvirt.storageClasses",
+            refusal=refusal,
+        )
         pool = self.own if kind is None else self.pool(kind.pool)
         most_mib = int(pool.capacity_mib * self.host.disk_overcommit)
         if kind is not None and volume.size_mib > most_mib:

@@ -9,7 +9,14 @@ from dataclasses import asdict, dataclass, replace
 
 from novacron.core.errors import OutOfCapacity, Rejected
 from novacron.core.machine import MachineRef
-from novacron.core.volume import Access, Attachment, KeptVolume, SeenVolume, Volume
+from novacron.core.volume import (
+    Access,
+    Attachment,
+    KeptVolume,
+    SeenVolume,
+    Volume,
+    require_offered,
+)
 from novacron.drivers.simulation import statements as sql
 from novacron.drivers.simulation.host import SimulatedHost
 from novacron.drivers.simulation.store import Store
@@ -129,20 +136,14 @@ class Shelf:
         return 0 if found is None else int(found[0])
 
     def _require_class(self, volume: Volume, refusal: Refusal) -> None:
-        name, host = volume.storage_class, self.host.name
-        kind = next((each for each in self.host.storage_classes if each.name == name), None)
-        if name is not None and kind is None:
-            raise refusal(
-                f"host {host} has no storage class {name}, which volume {volume.name} asks for: "
-                "add it to spec.simulation.storageClasses of the Host",
-                reason="StorageClassUnknown",
-            )
-        if volume.access is Access.MANY and not (kind and kind.shared):
-            raise refusal(
-                f"volume {volume.name} asks for ReadWriteMany, which needs a storage class that is "
-                f"shared: true in spec.simulation.storageClasses of Host {host}",
-                reason="StorageNotShared",
-            )
+        classes = {each.name: each.shared for each in self.host.storage_classes}
+        require_offered(
+            volume,
+            shared=classes.get(volume.storage_class) if volume.storage_class else None,
+            host=self.host.name,
+            field="spec.simulation.storageClasses",
+            refusal=refusal,
+        )
 
     def _require_unused(self, namespace: str, volume: str, *, but: str) -> None:
         found = self.store.run(sql.WHO_HAS, self.host_id, namespace, volume, but).fetchone()
