@@ -17,7 +17,6 @@ from novacron.drivers.libvirt.domain import (
     definition,
     plain_name,
     root_volume,
-    seed_volume,
     shape_of,
     spare_name,
     volume_prefix,
@@ -35,7 +34,7 @@ from novacron.drivers.libvirt.network import ensure_network
 from novacron.drivers.libvirt.plugging import plug_in, pull_out
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.ports import Port, port_of
-from novacron.drivers.libvirt.seed import seed_of
+from novacron.drivers.libvirt.seed import Seed, seed_of
 from novacron.drivers.libvirt.snapshot_record import seeds
 from novacron.drivers.libvirt.stock import InStock
 from novacron.drivers.libvirt.storage import Storage
@@ -95,7 +94,7 @@ class Builder:
         if domain is not None and domain.configured.mark.shape:
             return domain
         self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
-        seed = seed_volume(plan.ref.uid, seed_of(plan))
+        seed = seed_of(plan).name
         volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
         name = domain.configured.name if domain else plain_name(plan.ref)
         try:
@@ -117,8 +116,7 @@ class Builder:
 
     def furnish(self, plan: MachinePlan) -> None:
         """Give a machine that was written down all but its first disk."""
-        seed = seed_of(plan)
-        self._sow(seed_volume(plan.ref.uid, seed), seed)
+        self._sow(seed_of(plan))
         self.pool.fill(console_log(plan.ref.uid), 0, [])
 
     def complete(self, plan: MachinePlan, image: InStock, domain: Domain | None) -> None:
@@ -163,11 +161,10 @@ class Builder:
         # Before it is written down: what cannot be plugged in must not be in the way of a restart.
         plug_in(domain, wired)
         seed = seed_of(plan)
-        name = seed_volume(uid, seed)
-        in_use = {name, *(each.seed for each in (domain.running,) if each)}
-        if name != domain.configured.seed:
-            self._sow(name, seed)
-        _, mark = self._write(plan, domain.configured.name, name, volumes)
+        in_use = {seed.name, *(each.seed for each in (domain.running,) if each)}
+        if seed.name != domain.configured.seed:
+            self._sow(seed)
+        _, mark = self._write(plan, domain.configured.name, seed.name, volumes)
         mark = self._plugging.make(domain.handle, mark)
         in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
@@ -216,8 +213,8 @@ class Builder:
     def draft(self, plan: MachinePlan) -> str:
         """Return how a machine that comes from elsewhere would be written down here."""
         volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
-        seed = seed_volume(plan.ref.uid, seed_of(plan))
-        return definition(plan, self._free_name(plan), seed, self._place(plan), volumes)
+        name, seed = self._free_name(plan), seed_of(plan).name
+        return definition(plan, name, seed, self._place(plan), volumes)
 
     def _place(self, plan: MachinePlan) -> Place:
         return Place(
@@ -240,10 +237,9 @@ class Builder:
         set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
         return handle, mark
 
-    def _sow(self, name: str, seed: bytes) -> None:
+    def _sow(self, seed: Seed) -> None:
         """Make the disk with the first instructions; its name is that of its content."""
-        # Most of it is empty, and what is not written reads as zeros.
-        self.pool.fill(name, len(seed), [seed.rstrip(b"\0")])
+        self.pool.fill(seed.name, seed.length, [seed.content])
 
     def _grow_disk(self, uid: str, size_mib: int, domain: Domain) -> None:
         if domain.power is Power.OFF:

@@ -56,6 +56,7 @@ class Accelerator:
     cpu_model: str | None = None
 
 
+@lru_cache(maxsize=1024)
 def domain_uuid(uid: str) -> str:
     """Return the domain's UUID: the owner's, so that libvirt itself allows it only once."""
     try:
@@ -84,9 +85,9 @@ def root_volume(uid: str) -> str:
     return f"{volume_prefix(uid)}root.qcow2"
 
 
-def seed_volume(uid: str, seed: bytes) -> str:
+def seed_volume(uid: str, content: bytes) -> str:
     """Return the name of the disk with the guest's first instructions; other ones, another name."""
-    return f"{volume_prefix(uid)}seed-{hashlib.sha256(seed).hexdigest()[:12]}.img"
+    return f"{volume_prefix(uid)}seed-{hashlib.sha256(content).hexdigest()[:12]}.img"
 
 
 def console_log(uid: str) -> str:

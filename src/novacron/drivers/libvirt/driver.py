@@ -186,11 +186,17 @@ class LibvirtDriver(
     async def _start(self, ref: MachineRef) -> Accepted:
         self._require_idle(ref.uid)
         known = self._known()
+        if (before := self._seen.get(domain_uuid(ref.uid))) is not None:
+            self._noted(replace(before, power=Power.ON))  # that it starts will be no news
 
         def start(builder: Builder) -> Observed:
             return seen_by(builder, builder.start(present(builder, ref)), known, complete=True)
 
-        return Accepted(seen=self._noted(await self._work(start)))
+        try:
+            return Accepted(seen=self._noted(await self._work(start)))
+        except BaseException:
+            self._noted(before)
+            raise
 
     async def delete(self, ref: MachineRef) -> Accepted:
         """Remove the machine and all it owns. An absent machine is success."""

@@ -41,6 +41,8 @@ MERELY_ON = frozenset(
 )
 # Whoever makes one of our domains is one of us, and knows.
 ADDED = (libvirt.VIR_DOMAIN_EVENT_DEFINED, libvirt.VIR_DOMAIN_EVENT_DEFINED_ADDED)
+# Every guest begins so.
+NO_AGENT_YET = libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_REASON_DOMAIN_STARTED
 # The UUID of a domain that changed, and its power if that is all that is new.
 News = Callable[[str, Power | None], object]
 
@@ -77,12 +79,16 @@ class Link:
             if (event, detail) != ADDED:
                 tell(domain.UUIDString(), Power.ON if (event, detail) in MERELY_ON else None)
 
+        def agent(_: object, domain: libvirt.virDomain, __: int, reason: int, *___: object) -> None:
+            if reason != NO_AGENT_YET:
+                tell(domain.UUIDString(), None)
+
         def changed(_: object, domain: libvirt.virDomain, *__: object) -> None:
             tell(domain.UUIDString(), None)
 
         for event, heard in (
             (libvirt.VIR_DOMAIN_EVENT_ID_LIFECYCLE, turned),
-            (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, changed),
+            (libvirt.VIR_DOMAIN_EVENT_ID_AGENT_LIFECYCLE, agent),
             (libvirt.VIR_DOMAIN_EVENT_ID_DEVICE_REMOVED, changed),
         ):
             number = self.connection.domainEventRegisterAny(None, event, heard, None)
