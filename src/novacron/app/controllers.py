@@ -178,7 +178,13 @@ class Controllers:
             self.settings.shutdown_grace,
         )
         machines = MachineController(
-            kind, writer, reconciler, self.events, self.now, self.inventory.locate
+            kind,
+            writer,
+            reconciler,
+            self.events,
+            self.now,
+            self.inventory.locate,
+            self.inventory.noted,
         )
         self._owned[resource] = self._controller(
             writer,

@@ -15,7 +15,7 @@ from novacron.controllers.ports import MachineKind
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
 from novacron.core.errors import Rejected, Unreachable
-from novacron.core.machine import Holding, Machine, Power, Resources
+from novacron.core.machine import Holding, Machine, Observed, Power, Resources
 from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
 from novacron.core.usage import NOW, due_in
@@ -42,6 +42,7 @@ class MachineController:
     events: Events
     now: Callable[[], datetime]
     locate: Callable[[str], Awaitable[str | None]]
+    noted: Callable[[str, Observed], None]
     _usage_written: dict[str, datetime] = field(default_factory=dict)
     _pace: Pace = field(default_factory=Pace)
 
@@ -147,6 +148,8 @@ class MachineController:
             await self._write(obj, machine, report)
             if round_.move is not None:
                 self._pace.written(machine.uid, now)
+        if round_.seen is not None and report.host is not None:
+            self.noted(report.host, round_.seen)
         # Told only after it was written down: a conflict would have the round done again.
         self._tell(obj, round_)
         _log(round_)

@@ -105,6 +105,11 @@ class InventoryWatch:
             changed = [uid for uid, seen in now.items() if _is_news(before.get(uid), seen)]
             self._wake([*changed, *(before.keys() - now.keys())])
 
+    def noted(self, host: str, seen: Observed) -> None:
+        """Take note of how a round left a machine: what the next look finds the same is no news."""
+        if (known := self._before.get(host)) is not None:
+            known[seen.uid] = seen
+
     def heard(self, uid: str) -> None:
         """Have a machine looked at of which its host told news."""
         self._wake([uid])

@@ -63,7 +63,7 @@ class Mover:
 
     def concerns(self, obj: Object) -> bool:
         """Say whether an object asks to move, or is on a host that is to be left."""
-        held = self.kind.holding(obj)
+        held = self.ledger.table.held(obj["metadata"]["uid"])
         if held is None:
             return False
         host = self.ledger.declared.get(held.host)

@@ -89,23 +89,22 @@ class Builder:
             if wanted > there:
                 raise OutOfCapacity(f"host {self.host.name} has {there} {what}, not {wanted}")
 
-    def define(self, plan: MachinePlan, domain: Domain | None) -> Domain:
+    def define(self, plan: MachinePlan, seed: Seed, domain: Domain | None) -> Domain:
         """Write the machine down, if it is not yet."""
         if domain is not None and domain.configured.mark.shape:
             return domain
         self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
-        seed = seed_of(plan).name
         volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
         name = domain.configured.name if domain else plain_name(plan.ref)
         try:
-            handle, _ = self._write(plan, name, seed, volumes)
+            handle, _ = self._write(plan, name, seed.name, volumes)
         except libvirt.libvirtError:
             if domain is not None:
                 raise
             # Another process of ours may have written it down at the same moment.
             if there := find(self.connection, plan.ref.uid):
                 return there
-            handle, _ = self._write(plan, self._free_name(plan), seed, volumes)
+            handle, _ = self._write(plan, self._free_name(plan), seed.name, volumes)
         if written := read(handle):
             return written
         raise Busy(f"somebody else changes {plan.ref.name} on host {self.host.name}")
@@ -114,9 +113,9 @@ class Builder:
         """Say whether a machine has its first disk, on which its guest's data may be."""
         return self.pool.find(root_volume(uid)) is not None
 
-    def furnish(self, plan: MachinePlan) -> None:
+    def furnish(self, plan: MachinePlan, seed: Seed) -> None:
         """Give a machine that was written down all but its first disk."""
-        self._sow(seed_of(plan))
+        self._sow(seed)
         self.pool.fill(console_log(plan.ref.uid), 0, [])
 
     def complete(self, plan: MachinePlan, image: InStock, domain: Domain | None) -> None:

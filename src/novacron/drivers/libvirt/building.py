@@ -14,6 +14,7 @@ from novacron.core.machine import MachinePlan
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.progress import Progress
+from novacron.drivers.libvirt.seed import Seed, seed_of
 from novacron.drivers.libvirt.stock import InStock, Stock
 from novacron.images import Locate, Located, require_minimum
 
@@ -218,10 +219,12 @@ class Building:
             log.warning("what was begun stays until the next attempt: %s", error)
 
 
-def made_at_once(builder: Builder, plan: MachinePlan, image: InStock, domain: Domain) -> bool:
+def made_at_once(
+    builder: Builder, plan: MachinePlan, seed: Seed, image: InStock, domain: Domain
+) -> bool:
     """Give a machine all it needs; what fails is to be tried again, and told, by ``Building``."""
     try:
-        builder.furnish(plan)
+        builder.furnish(plan, seed)
         builder.complete(plan, image, domain)
     except (DriverError, libvirt.libvirtError) as error:
         log.debug("%s is made in more than one go: %s", plan.ref.name, error)
@@ -231,7 +234,7 @@ def made_at_once(builder: Builder, plan: MachinePlan, image: InStock, domain: Do
 
 def _furnished(builder: Builder, plan: MachinePlan) -> bool:
     """Give a machine all but its first disk; say whether it has that."""
-    builder.furnish(plan)
+    builder.furnish(plan, seed_of(plan))
     return builder.has_root(plan.ref.uid)
 
 

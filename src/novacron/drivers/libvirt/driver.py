@@ -5,6 +5,7 @@ by which the next one finds the work and goes on. In memory is only what is unde
 """
 
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -32,6 +33,7 @@ from novacron.drivers.libvirt.look import (
     read,
 )
 from novacron.drivers.libvirt.moves import LibvirtMoves
+from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
 from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
@@ -58,6 +60,7 @@ SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
 IMAGES_AS_USUAL = Workshop()
+JUST_NOW_SECONDS = 1.0
 
 
 class LibvirtDriver(
@@ -81,6 +84,8 @@ class LibvirtDriver(
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
         self._seen: dict[str, Observed] = {}
+        self._just_listed: dict[str, Observed] = {}
+        self._listed_at = 0.0
         self._stock = Stock(workshop, host.image_cache_bytes)
         self._building = Building(
             self._stock, locate, self._work, self._work_long, self._changed_uid
@@ -98,6 +103,9 @@ class LibvirtDriver(
 
     async def observe(self, ref: MachineRef) -> Observed | None:
         """Tell how the machine is; None means it does not exist."""
+        listed = self._just_listed.pop(ref.uid, None)
+        if listed is not None and time.monotonic() - self._listed_at < JUST_NOW_SECONDS:
+            return listed
         known, fresh = self._known(), self._building.just_completed(ref.uid)
 
         def look(builder: Builder) -> Observed | None:
@@ -137,6 +145,9 @@ class LibvirtDriver(
 
         found, self._usage = await self._work(look)
         self._seen = {seen.vm_id: seen for seen in found}
+        # Whoever was seen to have changed is asked for next, and once.
+        self._just_listed = {seen.uid: seen for seen in found}
+        self._listed_at = time.monotonic()
         return found
 
     async def create(self, plan: MachinePlan) -> Accepted:
@@ -148,10 +159,10 @@ class LibvirtDriver(
 
         def begin(builder: Builder) -> Observed | None:
             builder.require_room(plan)
-            there = find(builder.connection, plan.ref.uid)
-            domain = builder.define(plan, there)
+            there, seed = find(builder.connection, plan.ref.uid), seed_of(plan)
+            domain = builder.define(plan, seed, there)
             made = there is not None and builder.is_complete(there)
-            if made or (image is not None and made_at_once(builder, plan, image, domain)):
+            if made or (image is not None and made_at_once(builder, plan, seed, image, domain)):
                 return seen_by(builder, domain, known, complete=True)
             return None
 
@@ -280,6 +291,7 @@ class LibvirtDriver(
             self._changed_uid(seen.uid)
 
     def _changed_uid(self, uid: str) -> None:
+        self._just_listed.pop(uid, None)
         self._stopping.look(uid)
         if self._tell is not None:
             self._tell(uid)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cached_property
 from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
 
 import libvirt
 
@@ -150,11 +151,9 @@ class Pool:
 
     def overlay(self, name: str, size_mib: int, base: str, kind: str) -> None:
         """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
-        volume = _volume(name, size_mib * MIB, "qcow2")
-        backing = ET.SubElement(volume, "backingStore")
-        ET.SubElement(backing, "path").text = f"{self.path}/{base}"
-        ET.SubElement(backing, "format", type=kind)
-        self._create(volume)
+        path = escape(f"{self.path}/{base}")
+        backing = f'<backingStore><path>{path}</path><format type="{kind}"/></backingStore>'
+        self._create(_volume(name, size_mib * MIB, "qcow2", backing))
 
     def empty(self, name: str, size: int, kind: str) -> None:
         """Make a volume with nothing in it; one of this name that exists is left as it is."""
@@ -232,10 +231,10 @@ class Pool:
             if name.startswith(prefix):
                 self.remove(name)
 
-    def _create(self, volume: ET.Element) -> libvirt.virStorageVol | None:
+    def _create(self, volume: str) -> libvirt.virStorageVol | None:
         """Make a volume and return it, or None when there is one of this name."""
         try:
-            return self.pool.createXML(ET.tostring(volume, encoding="unicode"))
+            return self.pool.createXML(volume)
         except libvirt.libvirtError as error:
             if code_of(error) != libvirt.VIR_ERR_STORAGE_VOL_EXIST:
                 raise
@@ -257,20 +256,16 @@ def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) 
     return b"".join(parts)
 
 
-def _volume(name: str, capacity: int, kind: str) -> ET.Element:
-    volume = ET.Element("volume")
-    ET.SubElement(volume, "name").text = name
-    ET.SubElement(volume, "capacity").text = str(capacity)
-    if kind == "raw":
-        ET.SubElement(volume, "allocation").text = "0"
-    target = ET.SubElement(volume, "target")
-    ET.SubElement(target, "format", type=kind)
-    if kind == "qcow2":
-        # libvirt's usual form is one that cannot grow once it has snapshots.
-        ET.SubElement(target, "compat").text = "1.1"
-    permissions = ET.SubElement(target, "permissions")
-    ET.SubElement(permissions, "mode").text = "0600"
-    return volume
+def _volume(name: str, capacity: int, kind: str, backing: str = "") -> str:
+    """Return how a volume is asked for; as text, because every machine has several."""
+    allocation = "<allocation>0</allocation>" if kind == "raw" else ""
+    # libvirt's usual form is one that cannot grow once it has snapshots.
+    compat = "<compat>1.1</compat>" if kind == "qcow2" else ""
+    return (
+        f"<volume><name>{escape(name)}</name><capacity>{capacity}</capacity>{allocation}"
+        f'<target><format type="{kind}"/>{compat}<permissions><mode>0600</mode></permissions>'
+        f"</target>{backing}</volume>"
+    )
 
 
 def _send(stream: libvirt.virStream, chunk: bytes) -> None:

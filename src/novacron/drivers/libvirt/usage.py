@@ -41,10 +41,13 @@ class Meter:
         for handle, stats in connection.getAllDomainStats(STATS, flags):
             uuid = handle.UUIDString()
             readings[uuid] = (stats.get("cpu.time", 0), self.clock())
+            cores = self._cores(uuid, readings[uuid])
+            if cores is None:
+                continue  # half of a measurement is not worth telling
             before = self._measured.get(uuid, Usage())
             memory, disk = _memory(stats), _disk(stats)
             measured[uuid] = Usage(
-                cpu_cores=self._cores(uuid, readings[uuid]),
+                cpu_cores=cores,
                 memory_mib=before.memory_mib if memory is None else memory,
                 disk_mib=before.disk_mib if disk is None else disk,
                 volumes_mib=tuple(_disks(stats)) or before.volumes_mib,

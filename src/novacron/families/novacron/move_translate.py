@@ -4,8 +4,8 @@ A request and the record of a decision are annotations, so that one write turns 
 other; how the move goes is in the status.
 """
 
-import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -19,19 +19,17 @@ from novacron.core.move import (
     MoveResult,
 )
 from novacron.core.quantity import parse_bandwidth
+from novacron.families.novacron.placement_record import wants_elsewhere
 from novacron.families.novacron.wording import time_of, written_time
 
 __all__ = [
     "ANYWHERE",
     "MIGRATE_CANCEL",
     "MIGRATE_TO",
-    "PLACEMENT",
     "STOP_ALLOWED",
     "booked",
-    "host_wishes_of",
     "move_fields",
     "request_of",
-    "wants_elsewhere",
     "with_move",
     "without_move",
     "written_move",
@@ -44,10 +42,8 @@ MIGRATE_TO = "novacron.io/migrate-to"
 STOP_ALLOWED = "novacron.io/migrate-stop-allowed"
 MIGRATE_CANCEL = "novacron.io/migrate-cancel"
 ANYWHERE = "any"
-# The placer's word, written before anything is done: where a machine will be made, and moves to.
-PLACEMENT = "novacron.io/placement"
+# The placer's word, written before anything is done: where a machine moves to.
 MOVE = "novacron.io/move"
-WISHES = ("nodeSelector", "affinity", "tolerations")
 
 
 def request_of(obj: Object) -> MoveRequest | None:
@@ -119,28 +115,10 @@ def policy_of(spec: Object) -> MovePolicy:
     )
 
 
-def host_wishes_of(obj: Object) -> str:
-    """Return a word that changes with where the machine's owner wants it; empty for anywhere."""
-    template = obj["spec"]["template"]["spec"]
-    wishes = {name: template[name] for name in WISHES if template.get(name)}
-    if not wishes:
-        return ""
-    return hashlib.sha256(json.dumps(wishes, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def wants_elsewhere(obj: Object) -> bool:
-    """Say whether its owner wants it elsewhere than when it was last placed."""
-    text = (obj["metadata"].get("annotations") or {}).get(PLACEMENT)
-    try:
-        before = json.loads(text or "{}").get("wishes")
-    except (AttributeError, ValueError):
-        return False
-    return before is not None and before != host_wishes_of(obj)
-
-
-def booked(obj: Object, held: Holding | None) -> Holding | None:
+def booked(obj: Object, holding: Callable[[Object], Holding | None]) -> Holding | None:
     """Return what is reserved for a machine where it moves to; devices do not move."""
     move, _ = move_of(obj)
+    held = None if move is None else holding(obj)
     return None if move is None or held is None else replace(held, host=move.target, devices=())
 
 

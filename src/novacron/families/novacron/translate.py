@@ -6,7 +6,6 @@ only cost, time for each look and 10 MiB. What is not as the schema says is Reje
 lists there are no defaults: Argo CD compares lists as a whole and would see a difference for ever.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -39,15 +38,18 @@ from novacron.families.novacron.affinity_translate import (
 )
 from novacron.families.novacron.hook_translate import hooks_of
 from novacron.families.novacron.move_translate import (
-    PLACEMENT,
     booked,
-    host_wishes_of,
     move_fields,
     request_of,
-    wants_elsewhere,
     with_move,
     without_move,
     written_move,
+)
+from novacron.families.novacron.placement_record import (
+    PLACEMENT,
+    recorded,
+    wants_elsewhere,
+    written_record,
 )
 from novacron.families.novacron.snapshot_translate import wishes_of, written_snapshots
 from novacron.families.novacron.volume_translate import (
@@ -102,7 +104,7 @@ class VirtualMachineKind:
 
     def booking(self, obj: Object) -> Holding | None:
         """Return what is reserved for it where it moves to."""
-        return booked(obj, self.holding(obj))
+        return booked(obj, self.holding)
 
     def asks_to_move(self, obj: Object) -> bool:
         """Say whether it has a request to move, or wants to be placed differently than it was."""
@@ -116,17 +118,10 @@ class VirtualMachineKind:
     def placed(self, obj: Object, placement: Placement) -> Object:
         """Return the object with our finalizer and the record of where its machine will be."""
         metadata = obj["metadata"]
-        record: Object = {"uid": metadata["uid"], "host": placement.host}
-        record["wishes"] = host_wishes_of(obj)
-        record |= written_amounts(placement.reserved) or {}
-        if placement.because:
-            record["because"] = placement.because
-        if placement.devices:
-            record["devices"] = written_devices(placement.devices)
         finalizers = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
         annotations = {
             **(metadata.get("annotations") or {}),
-            PLACEMENT: json.dumps(record, sort_keys=True),
+            PLACEMENT: written_record(obj, placement),
         }
         changed = {
             **metadata,
@@ -247,7 +242,7 @@ def _placement(obj: Object) -> Placement | None:
     if host := status.get("nodeName"):
         reserved = amounts(status.get("reservation")) or _available(status.get("resources"))
         return Placement(host, reserved, devices_of(status.get("devices")))
-    record = _record(obj)
+    record = recorded(obj)
     void = record is None or record.host in (status.get("refusedHosts") or ())
     return None if void else record
 
@@ -256,23 +251,8 @@ def _because(obj: Object, placement: Placement | None) -> str:
     """Return why the machine is where it is, as long as it is where it was placed."""
     if placement is None or placement.because:
         return placement.because if placement else ""
-    record = _record(obj)
+    record = recorded(obj)
     return record.because if record and record.host == placement.host else ""
-
-
-def _record(obj: Object) -> Placement | None:
-    metadata = obj["metadata"]
-    text = (metadata.get("annotations") or {}).get(PLACEMENT)
-    if not text:
-        return None
-    try:
-        record = json.loads(text)
-        if record["uid"] != metadata["uid"]:
-            return None
-        devices = devices_of(record.get("devices"))
-        return Placement(record["host"], amounts(record), devices, record.get("because", ""))
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
 
 
 def _wanted(resources: Object) -> Resources:

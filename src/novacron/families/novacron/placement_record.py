@@ -1,0 +1,81 @@
+"""The placer's word on a VirtualMachine: where it will be made, and what was asked for then.
+
+An annotation, written together with our finalizer before anything is done.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from novacron.core.placement import Placement
+from novacron.families.novacron.affinity_translate import devices_of, written_devices
+from novacron.families.novacron.wording import amounts, written_amounts
+
+__all__ = ["PLACEMENT", "recorded", "wants_elsewhere", "written_record"]
+
+Object = dict[str, Any]
+
+PLACEMENT = "novacron.io/placement"
+WISHES = ("nodeSelector", "affinity", "tolerations")
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    uid: str
+    placement: Placement
+    wishes: str | None
+
+
+def recorded(obj: Object) -> Placement | None:
+    """Return what is on record; a copy of another object's is not ours."""
+    record = _of(obj)
+    return record.placement if record and record.uid == obj["metadata"]["uid"] else None
+
+
+def wants_elsewhere(obj: Object) -> bool:
+    """Say whether its owner wants it elsewhere than when it was last placed."""
+    record = _of(obj)
+    return record is not None and record.wishes not in (None, _wishes(obj))
+
+
+def written_record(obj: Object, placement: Placement) -> str:
+    """Return a placement as the annotation has it."""
+    record: Object = {"uid": obj["metadata"]["uid"], "host": placement.host, "wishes": _wishes(obj)}
+    record |= written_amounts(placement.reserved) or {}
+    if placement.because:
+        record["because"] = placement.because
+    if placement.devices:
+        record["devices"] = written_devices(placement.devices)
+    return json.dumps(record, sort_keys=True)
+
+
+def _of(obj: Object) -> _Record | None:
+    text = (obj["metadata"].get("annotations") or {}).get(PLACEMENT)
+    return _read(text) if text else None
+
+
+@lru_cache(maxsize=512)  # many ask for it again while a machine is made
+def _read(text: str) -> _Record | None:
+    """Return what an annotation says; one that somebody wrote into says nothing."""
+    try:
+        record = json.loads(text)
+        placement = Placement(
+            record["host"],
+            amounts(record),
+            devices_of(record.get("devices")),
+            record.get("because", ""),
+        )
+        return _Record(record["uid"], placement, record.get("wishes"))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _wishes(obj: Object) -> str:
+    """Return a word that changes with where the machine's owner wants it; empty for anywhere."""
+    template = obj["spec"]["template"]["spec"]
+    wishes = {name: template[name] for name in WISHES if template.get(name)}
+    if not wishes:
+        return ""
+    return hashlib.sha256(json.dumps(wishes, sort_keys=True).encode()).hexdigest()[:16]
