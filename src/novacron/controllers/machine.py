@@ -228,6 +228,7 @@ class MachineReconciler:
     grace: timedelta = timedelta(seconds=60)
     restarts: Restarts = field(default_factory=Restarts)
     requests: Requests = field(default_factory=Requests)
+    _met: set[str] = field(default_factory=set)
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
@@ -265,7 +266,7 @@ class MachineReconciler:
             # Whoever noticed asks again and wakes the machines of a host that is back.
             return Round({first: Wait("HostUnreachable", MUCH_LATER, trouble)})
         try:
-            seen = await driver.observe(machine.ref)
+            seen = None if self._is_new(machine) else await driver.observe(machine.ref)
         except Unreachable as error:
             return Round({first: Wait("HostUnreachable", LATER, str(error))})
         except DriverError as error:
@@ -284,6 +285,18 @@ class MachineReconciler:
             tended.report,
             tended.again,
         )
+
+    def _is_new(self, machine: Machine) -> bool:
+        """Say, once, whether a machine cannot be there yet as far as anybody wrote down.
+
+        Nobody needs to look then: whoever makes it finds one that is there all the same.
+        """
+        if machine.conditions or machine.deleting:
+            self._met.discard(machine.uid)
+            return False
+        new = machine.uid not in self._met
+        self._met.add(machine.uid)
+        return new
 
 
 def _no_host(machine: Machine) -> Blocked:

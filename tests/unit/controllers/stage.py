@@ -27,11 +27,13 @@ class World:
     down: str | None = None
     machine: Machine = field(init=False)
     driver: SimulationDriver = field(init=False)
+    reconciler: MachineReconciler = field(init=False)
 
     def __post_init__(self) -> None:
         self.driver = SimulationDriver(
             self.directory / "world.db", self.host, clock=lambda: self.now, random=lambda: 0.0
         )
+        self.reconciler = MachineReconciler(self, now=lambda: self.now)
         self.machine = Machine(
             uid="uid-1",
             namespace="default",
@@ -58,7 +60,7 @@ class World:
 
     async def round(self) -> Round:
         """Reconcile once."""
-        return await MachineReconciler(self).reconcile(self.machine)
+        return await self.reconciler.reconcile(self.machine)
 
     async def settle(self) -> Round:
         """Reconcile until nothing waits, moving the clock to when each wait is due."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from novacron.controllers.machine import MachineReconciler
 from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
 from novacron.controllers.round import Round, Scope
@@ -28,7 +27,7 @@ class Diary(World):
 
     async def round(self) -> Round:
         """Reconcile once and keep the conditions."""
-        done = await MachineReconciler(self, now=lambda: self.now).reconcile(self.machine)
+        done = await self.reconciler.reconcile(self.machine)
         report = summarise(self.machine, done, self.now, write_usage=False)
         self.machine = replace(self.machine, conditions=report.conditions)
         return done

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from novacron.core.machine import Power, Resources
+from novacron.controllers.machine import MachineReconciler
+from novacron.core.machine import MachineRef, Observed, Power, Resources
 from novacron.core.steps import Blocked, Done, Wait
-from novacron.drivers.simulation import Delays, Fault, Operation, SimulatedHost
+from novacron.drivers.simulation import Delays, Fault, Operation, SimulatedHost, SimulationDriver
 from unit.controllers.stage import SIZE, World
 
 SLOW = timedelta(seconds=30)
@@ -48,6 +49,34 @@ async def test_a_second_round_does_nothing(world: World) -> None:
     assert second.happened == ()
     assert second.outcomes == first.outcomes
     assert second.seen == first.seen
+
+
+async def test_a_machine_of_which_nothing_is_written_is_made_without_a_look(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each order is followed by one; only the next round begins with one."""
+    looks: list[MachineRef] = []
+    observe = SimulationDriver.observe
+
+    async def counted(self: SimulationDriver, ref: MachineRef) -> Observed | None:
+        looks.append(ref)
+        return await observe(self, ref)
+
+    monkeypatch.setattr(SimulationDriver, "observe", counted)
+    await world.round()
+    assert len(looks) == len(["created", "started"])
+    await world.round()
+    assert len(looks) == len(["created", "started", "the next round"])
+
+
+async def test_a_machine_whose_status_was_wiped_is_found_and_not_made_again(world: World) -> None:
+    """Whoever is told to make one that is there makes no other."""
+    first = await world.round()
+    world.reconciler = MachineReconciler(world, now=lambda: world.now)
+    again = await world.round()
+    assert again.settled
+    assert again.seen == first.seen
+    assert [seen.uid for seen in await world.driver.machines("a")] == [world.machine.uid]
 
 
 async def test_slow_operations_are_waited_for_and_not_ordered_again(slow_world: World) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from novacron.controllers.machine import MachineReconciler
 from novacron.controllers.round import Round
 from novacron.controllers.summary import summarise
 from novacron.core.machine import Power, Resources
@@ -39,7 +38,7 @@ class Keeper:
     async def round(self, *, dies: bool = False) -> Round:
         """Reconcile once."""
         world = self.world
-        done = await MachineReconciler(world, now=lambda: world.now).reconcile(world.machine)
+        done = await world.reconciler.reconcile(world.machine)
         if done.snapshots is not None and not dies:
             report = done.snapshots
             self.wish(

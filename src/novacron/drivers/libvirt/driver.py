@@ -158,8 +158,9 @@ class LibvirtDriver(
         known, image = self._known(), await self._building.at_hand(plan)
 
         def begin(builder: Builder) -> Observed | None:
-            builder.require_room(plan)
             there, seed = find(builder.connection, plan.ref.uid), seed_of(plan)
+            if there is None:
+                builder.require_room(plan)
             domain = builder.define(plan, seed, there)
             made = there is not None and builder.is_complete(there)
             if made or (image is not None and made_at_once(builder, plan, seed, image, domain)):

@@ -1,0 +1,124 @@
+"""A machine whose image is on its host already is made, and started, by an order each."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import libvirt
+import pytest
+
+from libvirt_daemon import LibvirtDaemon, own_daemon
+from novacron.core.driver import Accepted
+from novacron.core.machine import MachinePlan, Power
+from novacron.drivers.libvirt import LibvirtDriver
+from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, left_on, machine
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[LibvirtDaemon]:
+    """A host of these tests alone."""
+    with own_daemon() as daemon:
+        yield daemon
+
+
+@pytest.fixture
+async def driver(host):
+    """A driver that has brought the image; of what a test makes nothing is left."""
+    connected = driver_for(host)
+    first = machine()
+    await created(connected, first)
+    await deleted(connected, first)
+    yield connected
+    await connected.close()
+    assert left_on(host) == set()
+
+
+async def test_it_is_complete_when_the_order_returns(driver: LibvirtDriver) -> None:
+    """And what the order tells is what a look finds."""
+    plan = machine()
+    made = await driver.create(plan)
+    assert made.look_again == timedelta(0)
+    assert made.seen is not None
+    assert made.seen == await driver.observe(plan.ref)
+    assert (made.seen.power, made.seen.changing, made.seen.abandoned) == (Power.OFF, None, False)
+    started = await driver.set_power(plan.ref, Power.ON)
+    assert started.seen is not None
+    assert started.seen.power is Power.ON
+    assert await driver.create(plan) == Accepted(seen=await driver.observe(plan.ref))
+    await deleted(driver, plan)
+
+
+async def test_an_image_that_went_away_meanwhile_is_brought_again(
+    driver: LibvirtDriver, host: LibvirtDaemon
+) -> None:
+    """What was remembered of it does no harm."""
+    _remove_images(host)
+    plan = machine()
+    assert (await driver.create(plan)).seen is None
+    assert (await created(driver, plan)).changing is None
+    await deleted(driver, plan)
+
+
+async def test_who_was_just_listed_is_not_asked_for_again_at_once(
+    driver: LibvirtDriver, host: LibvirtDaemon
+) -> None:
+    """But only once, and not after news of it."""
+    plan = machine()
+    await driver.create(plan)
+    (listed,) = await driver.machines("far")
+    assert await driver.observe(plan.ref) is listed
+    assert await driver.observe(plan.ref) is not listed
+    news: list[str] = []
+    driver.on_change(news.append)
+    await driver.machines("far")
+    await _started_by_somebody_else(driver, host, plan, news)
+    await deleted(driver, plan)
+
+
+async def _started_by_somebody_else(
+    driver: LibvirtDriver, host: LibvirtDaemon, plan: MachinePlan, news: list[str]
+) -> None:
+    connection = libvirt.open(host.uri)
+    try:
+        connection.lookupByUUIDString(plan.ref.uid).create()
+
+        async def heard() -> bool:
+            return plan.ref.uid in news
+
+        await eventually(heard, "it is told")
+        seen = await driver.observe(plan.ref)
+        assert seen is not None
+        assert seen.power is Power.ON
+    finally:
+        connection.close()
+
+
+def _remove_images(host: LibvirtDaemon) -> None:
+    connection = libvirt.open(host.uri)
+    try:
+        for pool in connection.listAllStoragePools():
+            for name in pool.listVolumes():
+                if name.startswith("image-"):
+                    pool.storageVolLookupByName(name).delete()
+    finally:
+        connection.close()
+
+
+async def test_a_start_of_ours_is_no_news(driver: LibvirtDriver) -> None:
+    """Whoever ordered it was told; another look would be in vain."""
+    plan, other = machine(), machine()
+    news: list[str] = []
+    await driver.create(plan)
+    driver.on_change(news.append)
+    await driver.set_power(plan.ref, Power.ON)
+    await driver.create(other)
+    await driver.set_power(other.ref, Power.ON)
+    await driver.set_power(other.ref, Power.OFF, force=True)
+
+    async def heard() -> bool:
+        return other.ref.uid in news
+
+    # Events come in their order: by the end of this one all earlier ones were heard.
+    await eventually(heard, "the end of a guest is told")
+    assert plan.ref.uid not in news
+    for each in (plan, other):
+        await deleted(driver, each)
