@@ -9,7 +9,7 @@ from novacron.cli.display import Display
 from novacron.cli.failure import Failure
 from novacron.cli.host import host_body
 from novacron.localcluster.doctor import Finding
-from novacron.localcluster.hypervisor import Arrangement, Hypervisor
+from novacron.localcluster.hypervisor import SHARED_POOL, Arrangement, Hypervisor
 from novacron.runtime.resource import Object
 from novacron.workplace.files import write_private
 from novacron.workplace.home import Home
@@ -119,6 +119,9 @@ class Libvirt:
         settings: Object = {"network": hypervisor.network}
         if peer := Arrangement(self.home.state).peer_uri(number):
             settings["migration"] = {"uri": peer, "tls": True}
+            settings["storageClasses"] = [
+                {"name": SHARED_POOL, "pool": SHARED_POOL, "shared": True},
+            ]
         if hypervisor.pool_path:
             settings["storagePath"] = hypervisor.pool_path
         body["spec"] |= {"endpoint": hypervisor.uri, "libvirt": settings}

@@ -6,6 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from novacron.core.hooks import NO_HOOKS
+from novacron.core.needs import needs_of
+from novacron.core.offer import Offer, OfferKind
 from novacron.core.schedule import Schedule
 from novacron.core.snapshot import (
     NO_WISHES,
@@ -58,6 +61,14 @@ def test_policy_requests_and_restore_are_read() -> None:
     assert wishes.unwanted == {"b"}
     assert wishes.to_restore == RestoreOrder("a", "r1")
     assert wishes.protect
+
+
+def test_who_is_to_have_snapshots_goes_where_there_can_be_some() -> None:
+    """Whoever only had some once may be anywhere."""
+    needed = {Offer(OfferKind.CAPABILITY, "Snapshots")}
+    assert needs_of((), NO_HOOKS, wishes_of(SPEC, {})) == needed
+    discarded = {"snapshots": [{"name": "b", "discard": True}]}
+    assert needs_of((), NO_HOOKS, wishes_of(discarded, {})) == frozenset()
 
 
 @given(reports)

@@ -187,7 +187,7 @@ def _machine(obj: Object) -> Machine:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     template = spec["template"]["spec"]
     nics = tuple(_nic(network) for network in template.get("networks") or ())
-    hooks = hooks_of(template.get("lifecycle"))
+    hooks, snapshots = hooks_of(template.get("lifecycle")), wishes_of(spec, status)
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
     record = _placement(obj)
     volumes = tuple(volume_of(each) for each in template.get("volumes") or ())
@@ -209,7 +209,7 @@ def _machine(obj: Object) -> Machine:
         tolerations=tolerations_of(template),
         wanted_devices=wanted_devices_of(template),
         nics=nics,
-        needs=needs_of(nics, hooks) | classes_needed(volumes),
+        needs=needs_of(nics, hooks, snapshots) | classes_needed(volumes),
         user_data=template.get("userData"),
         checksum=template["image"].get("checksum"),
         pull=PullPolicy(template["image"].get("pullPolicy", PullPolicy.IF_NOT_PRESENT)),
@@ -226,7 +226,7 @@ def _machine(obj: Object) -> Machine:
         refused_hosts=frozenset(status.get("refusedHosts") or ()),
         conditions=conditions_of(status),
         usage=_usage(status.get("resources")),
-        snapshots=wishes_of(spec, status),
+        snapshots=snapshots,
         **move_fields(obj),
     )
 

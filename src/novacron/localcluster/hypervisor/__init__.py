@@ -7,6 +7,6 @@ not know.
 
 from novacron.localcluster.hypervisor.arrangement import Arrangement
 from novacron.localcluster.hypervisor.daemon import Hypervisor
-from novacron.localcluster.hypervisor.fleet import Fleet
+from novacron.localcluster.hypervisor.fleet import SHARED_POOL, Fleet
 
-__all__ = ["Arrangement", "Fleet", "Hypervisor"]
+__all__ = ["SHARED_POOL", "Arrangement", "Fleet", "Hypervisor"]
