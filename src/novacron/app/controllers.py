@@ -17,11 +17,11 @@ from novacron.controllers.drivers import DriverPool, MakeDriver
 from novacron.controllers.host import HostController
 from novacron.controllers.inventory import InventoryWatch
 from novacron.controllers.ledger import Ledger, Owner
-from novacron.controllers.machine import MachineReconciler, always
 from novacron.controllers.metrics import MachineMetrics
 from novacron.controllers.mover import Mover
 from novacron.controllers.placement import Placer
 from novacron.controllers.ports import MachineKind
+from novacron.controllers.reconciler import MachineReconciler, always
 from novacron.runtime.cache import Cache
 from novacron.runtime.client import Client
 from novacron.runtime.controller import Controller, anything
@@ -176,6 +176,7 @@ class Controllers:
             fence.seconds_left if fence else always,
             self.now,
             self.settings.shutdown_grace,
+            just_listed=self.inventory.just_listed,
         )
         machines = MachineController(
             kind,

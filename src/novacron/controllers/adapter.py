@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from novacron.controllers.machine import MachineReconciler
 from novacron.controllers.pace import Pace
 from novacron.controllers.ports import MachineKind
+from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
 from novacron.core.errors import Rejected, Unreachable

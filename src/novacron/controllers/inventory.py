@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -18,6 +18,7 @@ __all__ = ["InventoryWatch"]
 log = logging.getLogger(__name__)
 
 TROUBLE_AGAIN = timedelta(seconds=5)
+JUST_NOW = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
@@ -34,6 +35,7 @@ class InventoryWatch:
     interval: timedelta
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _before: dict[str, dict[str, Observed]] = field(default_factory=dict)
+    _listed: dict[str, tuple[float, str, Observed]] = field(default_factory=dict)
     _looking: set[str] = field(default_factory=set)
 
     async def run(self) -> None:
@@ -103,7 +105,20 @@ class InventoryWatch:
             self._wake(self.ledger.machines_on(host))
         elif before is not None:
             changed = [uid for uid, seen in now.items() if _is_news(before.get(uid), seen)]
+            self._list(host, {uid: now[uid] for uid in changed})
             self._wake([*changed, *(before.keys() - now.keys())])
+
+    def _list(self, host: str, changed: Mapping[str, Observed]) -> None:
+        clock = asyncio.get_running_loop().time()
+        recent = clock - JUST_NOW.total_seconds()
+        kept = {uid: entry for uid, entry in self._listed.items() if entry[0] > recent}
+        self._listed = kept | {uid: (clock, host, seen) for uid, seen in changed.items()}
+
+    def just_listed(self, host: str, uid: str) -> Observed | None:
+        """Return, once, how a machine was a moment ago, when it was seen to have changed."""
+        since, where, seen = self._listed.pop(uid, (0.0, "", None))
+        recent = asyncio.get_running_loop().time() - since < JUST_NOW.total_seconds()
+        return seen if where == host and recent else None
 
     def noted(self, host: str, seen: Observed) -> None:
         """Take note of how a round left a machine: what the next look finds the same is no news."""
@@ -112,6 +127,7 @@ class InventoryWatch:
 
     def heard(self, uid: str) -> None:
         """Have a machine looked at of which its host told news."""
+        self._listed.pop(uid, None)
         self._wake([uid])
 
     def _wake(self, uids: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from novacron.controllers.machine import MachineReconciler
+from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.round import Round
 from novacron.core.driver import Driver
 from novacron.core.machine import Machine, Power, Resources

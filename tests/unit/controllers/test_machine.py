@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from novacron.controllers.machine import MachineReconciler
+from novacron.controllers.reconciler import MachineReconciler
 from novacron.core.machine import MachineRef, Observed, Power, Resources
 from novacron.core.steps import Blocked, Done, Wait
 from novacron.drivers.simulation import Delays, Fault, Operation, SimulatedHost, SimulationDriver

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from novacron.controllers.machine import MachineReconciler
+from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.round import Round
 from novacron.controllers.summary import summarise
 from novacron.core.driver import Driver

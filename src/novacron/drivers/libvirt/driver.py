@@ -5,7 +5,6 @@ by which the next one finds the work and goes on. In memory is only what is unde
 """
 
 import logging
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -60,7 +59,6 @@ SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
 IMAGES_AS_USUAL = Workshop()
-JUST_NOW_SECONDS = 1.0
 
 
 class LibvirtDriver(
@@ -84,8 +82,6 @@ class LibvirtDriver(
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
         self._seen: dict[str, Observed] = {}
-        self._just_listed: dict[str, Observed] = {}
-        self._listed_at = 0.0
         self._stock = Stock(workshop, host.image_cache_bytes)
         self._building = Building(
             self._stock, locate, self._work, self._work_long, self._changed_uid
@@ -103,9 +99,6 @@ class LibvirtDriver(
 
     async def observe(self, ref: MachineRef) -> Observed | None:
         """Tell how the machine is; None means it does not exist."""
-        listed = self._just_listed.pop(ref.uid, None)
-        if listed is not None and time.monotonic() - self._listed_at < JUST_NOW_SECONDS:
-            return listed
         known, fresh = self._known(), self._building.just_completed(ref.uid)
 
         def look(builder: Builder) -> Observed | None:
@@ -145,9 +138,6 @@ class LibvirtDriver(
 
         found, self._usage = await self._work(look)
         self._seen = {seen.vm_id: seen for seen in found}
-        # Whoever was seen to have changed is asked for next, and once.
-        self._just_listed = {seen.uid: seen for seen in found}
-        self._listed_at = time.monotonic()
         return found
 
     async def create(self, plan: MachinePlan) -> Accepted:
@@ -292,7 +282,6 @@ class LibvirtDriver(
             self._changed_uid(seen.uid)
 
     def _changed_uid(self, uid: str) -> None:
-        self._just_listed.pop(uid, None)
         self._stopping.look(uid)
         if self._tell is not None:
             self._tell(uid)

@@ -8,7 +8,7 @@ import pytest
 
 from libvirt_daemon import LibvirtDaemon, own_daemon
 from novacron.core.driver import Accepted
-from novacron.core.machine import MachinePlan, Power
+from novacron.core.machine import Power
 from novacron.drivers.libvirt import LibvirtDriver
 from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, left_on, machine
 
@@ -56,40 +56,6 @@ async def test_an_image_that_went_away_meanwhile_is_brought_again(
     assert (await driver.create(plan)).seen is None
     assert (await created(driver, plan)).changing is None
     await deleted(driver, plan)
-
-
-async def test_who_was_just_listed_is_not_asked_for_again_at_once(
-    driver: LibvirtDriver, host: LibvirtDaemon
-) -> None:
-    """But only once, and not after news of it."""
-    plan = machine()
-    await driver.create(plan)
-    (listed,) = await driver.machines("far")
-    assert await driver.observe(plan.ref) is listed
-    assert await driver.observe(plan.ref) is not listed
-    news: list[str] = []
-    driver.on_change(news.append)
-    await driver.machines("far")
-    await _started_by_somebody_else(driver, host, plan, news)
-    await deleted(driver, plan)
-
-
-async def _started_by_somebody_else(
-    driver: LibvirtDriver, host: LibvirtDaemon, plan: MachinePlan, news: list[str]
-) -> None:
-    connection = libvirt.open(host.uri)
-    try:
-        connection.lookupByUUIDString(plan.ref.uid).create()
-
-        async def heard() -> bool:
-            return plan.ref.uid in news
-
-        await eventually(heard, "it is told")
-        seen = await driver.observe(plan.ref)
-        assert seen is not None
-        assert seen.power is Power.ON
-    finally:
-        connection.close()
 
 
 def _remove_images(host: LibvirtDaemon) -> None:

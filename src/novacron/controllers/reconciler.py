@@ -1,0 +1,131 @@
+"""Takes one placed machine through its steps, with the driver that reaches its host."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from novacron.controllers.leftovers import removed_from, tidied
+from novacron.controllers.machine import DELETION, LIFECYCLE, REMOVED
+from novacron.controllers.passage import Passage
+from novacron.controllers.requests import Requests
+from novacron.controllers.restarts import Restarts
+from novacron.controllers.round import Round, Scope
+from novacron.controllers.snapshots import Tended, tend
+from novacron.core.driver import Driver, Drivers
+from novacron.core.errors import DriverError, Unreachable
+from novacron.core.machine import Machine, Observed
+from novacron.core.move import Move
+from novacron.core.steps import Blocked, Outcome, Step, Wait, run_steps
+
+__all__ = ["MachineReconciler"]
+
+LATER = timedelta(seconds=10)
+MUCH_LATER = timedelta(seconds=60)
+
+
+def utc_now() -> datetime:
+    """Tell the time, to compare with when something was written down."""
+    return datetime.now(UTC)
+
+
+def not_listed(host: str, uid: str) -> Observed | None:
+    """Know of nobody, for a process that never asks for all machines at once."""
+    del host, uid
+    return None
+
+
+def always() -> None:
+    """Allow every order, for a process that is alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineReconciler:
+    """Runs the steps of one machine against the driver that reaches its host."""
+
+    drivers: Drivers
+    may_act: Callable[[], object] = always
+    now: Callable[[], datetime] = utc_now
+    grace: timedelta = timedelta(seconds=60)
+    restarts: Restarts = field(default_factory=Restarts)
+    requests: Requests = field(default_factory=Requests)
+    just_listed: Callable[[str, str], Observed | None] = not_listed
+    _met: set[str] = field(default_factory=set)
+
+    async def reconcile(self, machine: Machine) -> Round:
+        """Take one machine as far as it goes now."""
+        if machine.move is not None and not machine.deleting:
+            return await self._passage(machine, machine.move).advance()
+        if machine.deleting and (waits := await self._withdrawn(machine)):
+            return Round({REMOVED: waits})
+        done = await self._steps(machine, DELETION if machine.deleting else LIFECYCLE)
+        if machine.leftovers and not machine.deleting and done.seen is not None:
+            return await tidied(machine, done, self.drivers)
+        return done
+
+    def _passage(self, machine: Machine, move: Move) -> Passage:
+        return Passage(machine, move, self.drivers, self.may_act, self.now(), self.grace)
+
+    async def _withdrawn(self, machine: Machine) -> Outcome | None:
+        """Remove a machine from wherever else it may be; return what that waits for, if so."""
+        elsewhere = machine.leftovers
+        if machine.move is not None:
+            if waits := await self._passage(machine, machine.move).withdraw():
+                return waits
+            elsewhere |= {machine.move.target}
+        for host in sorted(elsewhere - {machine.host or ""}):
+            self.may_act()
+            if waits := await removed_from(machine, host, self.drivers):
+                return waits
+        return None
+
+    async def _steps(self, machine: Machine, steps: Sequence[Step[Scope]]) -> Round:
+        first = steps[0].condition
+        driver = self.drivers.named(machine.ref.host)
+        if driver is None:
+            return Round({first: _no_host(machine)})
+        if trouble := self.drivers.trouble(machine.ref.host):
+            # Whoever noticed asks again and wakes the machines of a host that is back.
+            return Round({first: Wait("HostUnreachable", MUCH_LATER, trouble)})
+        try:
+            seen = None if self._is_new(machine) else await self._look(driver, machine)
+        except Unreachable as error:
+            return Round({first: Wait("HostUnreachable", LATER, str(error))})
+        except DriverError as error:
+            return Round({first: Wait("HostTrouble", LATER, str(error))})
+        now = self.now()
+        scope = Scope(
+            machine, driver, seen, self.may_act, now, self.grace, self.restarts, self.requests
+        )
+        outcomes = await run_steps(steps, scope)
+        tended = Tended() if machine.deleting else await tend(scope)
+        return Round(
+            outcomes,
+            scope.seen,
+            scope.refused,
+            tuple(scope.happened),
+            tended.report,
+            tended.again,
+        )
+
+    async def _look(self, driver: Driver, machine: Machine) -> Observed | None:
+        listed = self.just_listed(machine.ref.host, machine.uid)
+        return listed or await driver.observe(machine.ref)
+
+    def _is_new(self, machine: Machine) -> bool:
+        """Say, once, whether a machine cannot be there yet as far as anybody wrote down.
+
+        Nobody needs to look then: whoever makes it finds one that is there all the same.
+        """
+        if machine.conditions or machine.deleting:
+            self._met.discard(machine.uid)
+            return False
+        new = machine.uid not in self._met
+        self._met.add(machine.uid)
+        return new
+
+
+def _no_host(machine: Machine) -> Blocked:
+    return Blocked(
+        "HostUnknown",
+        f"host {machine.host} is not declared any more; declare it again to reach the machine",
+    )

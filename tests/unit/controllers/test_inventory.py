@@ -1,0 +1,102 @@
+"""What a list of all machines of a host brings to light, and what it spares."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from novacron.app.registry import HOST_KIND
+from novacron.controllers import inventory
+from novacron.controllers.inventory import InventoryWatch
+from novacron.controllers.ledger import Ledger, Owner
+from novacron.core.driver import Driver
+from novacron.core.machine import Observed, Power
+from novacron.runtime.resource import Key, Resource
+from unit.controllers.stage import World
+
+THINGS = Resource("test", "v1", "things", "Thing")
+
+
+@dataclass
+class Watched:
+    """A world with somebody who lists its machines."""
+
+    world: World
+    woken: list[Owner] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        ledger = Ledger(HOST_KIND)
+        self.owner = Owner(THINGS, Key("default", "vm"))
+        ledger.owners[self.world.machine.uid] = self.owner
+        self.watch = InventoryWatch(self, ledger, self.woken.append, timedelta(seconds=30))  # type: ignore[arg-type]
+
+    def hosts(self) -> list[str]:
+        return ["a"]
+
+    def named(self, host: str) -> Driver | None:
+        return self.world.named(host)
+
+    def answered(self, host: str) -> bool:
+        del host
+        return False
+
+    async def listed(self) -> list[Owner]:
+        """List all machines; return whose were woken."""
+        self.woken.clear()
+        await self.watch.look_at("a")
+        return self.woken
+
+    def just_listed(self) -> Observed | None:
+        return self.watch.just_listed("a", self.world.machine.uid)
+
+
+@pytest.fixture
+async def watched(tmp_path: Path) -> Watched:
+    """A machine that came to be between two lists."""
+    found = Watched(World(tmp_path))
+    await found.listed()
+    await found.world.round()
+    return found
+
+
+async def test_a_machine_that_is_new_or_other_than_before_is_looked_at(watched: Watched) -> None:
+    """And one that is as it was is not."""
+    assert await watched.listed() == [watched.owner]
+    assert await watched.listed() == []
+    await watched.world.driver.set_power(watched.world.machine.ref, Power.OFF, force=True)
+    assert await watched.listed() == [watched.owner]
+
+
+async def test_what_a_round_left_is_no_news(watched: Watched) -> None:
+    """Whoever did it knows; what somebody else did afterwards is news all the same."""
+    done = await watched.world.round()
+    assert done.seen is not None
+    watched.watch.noted("a", done.seen)
+    assert await watched.listed() == []
+    await watched.world.driver.set_power(watched.world.machine.ref, Power.OFF, force=True)
+    assert await watched.listed() == [watched.owner]
+
+
+async def test_who_was_woken_by_a_list_needs_no_look_of_its_own_at_once(watched: Watched) -> None:
+    """Once, and on that host."""
+    await watched.listed()
+    assert watched.watch.just_listed("b", watched.world.machine.uid) is None
+    await watched.world.driver.set_power(watched.world.machine.ref, Power.OFF, force=True)
+    await watched.listed()
+    listed = watched.just_listed()
+    assert listed == await watched.world.driver.observe(watched.world.machine.ref)
+    assert watched.just_listed() is None
+
+
+async def test_news_and_time_make_a_list_worthless(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the host is asked."""
+    await watched.listed()
+    watched.watch.heard(watched.world.machine.uid)
+    assert watched.just_listed() is None
+    await watched.world.driver.set_power(watched.world.machine.ref, Power.OFF, force=True)
+    await watched.listed()
+    monkeypatch.setattr(inventory, "JUST_NOW", timedelta(0))
+    assert watched.just_listed() is None
