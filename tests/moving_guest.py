@@ -26,6 +26,7 @@ MOVE = (
     # libvirt 9 knows a shared directory by its file system, and cannot be told of another.
     | libvirt.VIR_MIGRATE_UNSAFE
 )
+DISK = "shared/counter.qcow2"
 GUEST = """
 <domain type='qemu'><name>counter</name><memory unit='MiB'>192</memory>
 <os><type arch='x86_64' machine='q35'>hvm</type></os><features><acpi/></features>
@@ -52,7 +53,7 @@ def connected(*hosts: Hypervisor) -> Iterator[list[libvirt.virConnect]]:
 
 def guest_on(fleet: Fleet, connection: libvirt.virConnect, image: Path) -> libvirt.virDomain:
     """Start a tiny guest whose disk is where every host sees it."""
-    disk = fleet.directory / "shared/counter.qcow2"
+    disk = fleet.directory / DISK
     shutil.copy(image, disk)
     disk.chmod(0o666)
     seen = SEEN_SHARED / disk.name if fleet.privileged else disk
@@ -87,6 +88,7 @@ def moves_while_it_counts(fleet: Fleet, image: Path) -> None:
         finally:
             moved.destroy()
             moved.undefine()
+            (fleet.directory / DISK).unlink()
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Protocol
 import libvirt
 
 from fleet import shared_fleet
-from guest_images import built_in
+from guest_images import located
 from novacron.core.driver import Driver, Inventory
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Resources
 from novacron.core.migration import LiveMigration
@@ -108,7 +108,7 @@ async def real(_: Path, *, pool: str) -> AsyncIterator[Pair]:
             migration_uri=fleet.peer_uri(number[name]),
             migration_tls=True,
         )
-        opened.append(LibvirtDriver(host, built_in))
+        opened.append(LibvirtDriver(host, located))
         return opened[-1]
 
     yield Pair(connect, _real_time, partial(_left_behind, pool))

@@ -39,9 +39,10 @@ def refused(real: LibvirtStage, name: str, reason: str) -> str:
 
 def test_an_image_that_does_not_exist(real: LibvirtStage) -> None:
     """And one that appears later is found."""
-    real.create("early", f"{real.images.url}/late.raw")
+    late = f"late-for-{real.host}.raw"
+    real.create("early", f"{real.images.url}/{late}")
     assert "404" in refused(real, "early", "ImageNotFound")
-    real.images.add("late.raw", DEAF)
+    real.images.add(late, DEAF)
     real.patch("early", {"running": False})
     real.scene.until("early", lambda obj: obj["status"]["phase"] == "Stopped")
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import libvirt
 
@@ -29,7 +30,8 @@ from novacron.drivers.libvirt.look import (
     find,
     needed_volumes,
     observed,
-    read,
+    read_all,
+    unless_gone,
 )
 from novacron.drivers.libvirt.moves import LibvirtMoves
 from novacron.drivers.libvirt.seed import seed_of
@@ -105,7 +107,8 @@ class LibvirtDriver(
             domain = find(builder.connection, ref.uid)
             if domain is None:
                 return None
-            return seen_by(builder, domain, known, complete=fresh or builder.is_complete(domain))
+            complete = fresh or builder.is_complete(domain)
+            return unless_gone(lambda: seen_by(builder, domain, known, complete=complete))
 
         return self._noted(await self._work(look))
 
@@ -117,8 +120,7 @@ class LibvirtDriver(
 
         def look(builder: Builder) -> tuple[list[Observed], dict[str, Usage]]:
             measured = meter.read(builder.connection)
-            domains = [read(each) for each in builder.connection.listAllDomains()]
-            ours = [each for each in domains if each is not None]
+            ours = read_all(builder.connection)
             usage = {
                 each.uid: by_volume(measured[uuid], each)
                 for each in ours
@@ -129,12 +131,12 @@ class LibvirtDriver(
                 {volume.pool for each in ours for volume in each.configured.mark.volumes}
             )
             fresh = replace(known, usage=usage)
-            return [
-                observed(
-                    each, fresh, complete=needed_volumes(each.configured) <= names, files=files
-                )
-                for each in ours
-            ], usage
+
+            def seen(domain: Domain) -> Observed:
+                complete = needed_volumes(domain.configured) <= names
+                return observed(domain, fresh, complete=complete, files=files)
+
+            return [one for each in ours if (one := unless_gone(partial(seen, each)))], usage
 
         found, self._usage = await self._work(look)
         self._seen = {seen.vm_id: seen for seen in found}

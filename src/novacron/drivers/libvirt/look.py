@@ -1,9 +1,11 @@
 """What a look at libvirt finds of our machines, in the core's words. Blocks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 import libvirt
 
@@ -14,7 +16,19 @@ from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 
-__all__ = ["Domain", "Known", "by_volume", "find", "needed_volumes", "observed", "read"]
+__all__ = [
+    "Domain",
+    "Known",
+    "by_volume",
+    "find",
+    "needed_volumes",
+    "observed",
+    "read",
+    "read_all",
+    "unless_gone",
+]
+
+T = TypeVar("T")
 
 ADDRESS_AGAIN = timedelta(seconds=1)
 INCOMING = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION)
@@ -69,6 +83,16 @@ def find(connection: libvirt.virConnect, uid: str) -> Domain | None:
     return domain if domain is not None and domain.uid == uid else None
 
 
+def unless_gone(look: Callable[[], T]) -> T | None:
+    """Return what a look at a domain finds, or None when it goes away meanwhile."""
+    try:
+        return look()
+    except libvirt.libvirtError as error:
+        if code_of(error) != libvirt.VIR_ERR_NO_DOMAIN:
+            raise
+        return None
+
+
 def read(handle: libvirt.virDomain) -> Domain | None:
     """Return a domain as it is now, or None when it is not ours."""
     state, reason = handle.state()
@@ -77,6 +101,12 @@ def read(handle: libvirt.virDomain) -> Domain | None:
         return None
     running = None if state == libvirt.VIR_DOMAIN_SHUTOFF else Defined.read(handle.XMLDesc())
     return Domain(handle, configured, running, state, reason)
+
+
+def read_all(connection: libvirt.virConnect) -> list[Domain]:
+    """Return every domain of ours that is there by the time it is looked at."""
+    handles = connection.listAllDomains()
+    return [found for each in handles if (found := unless_gone(partial(read, each)))]
 
 
 @dataclass(frozen=True, slots=True)

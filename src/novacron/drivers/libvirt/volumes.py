@@ -7,7 +7,7 @@ from novacron.core.machine import MachineRef
 from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.fitted import PREFIX, Fitted, serial_of
-from novacron.drivers.libvirt.look import Domain, read
+from novacron.drivers.libvirt.look import Domain, read_all
 from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.work import HostWork
@@ -62,9 +62,8 @@ class LibvirtVolumes(HostWork):
 def kept(builder: Builder) -> Iterator[KeptVolume]:
     """Return every volume whose machine is gone. Blocks."""
     shared = {kind.pool for kind in builder.host.storage_classes.values() if kind.shared}
-    known = {
-        volume.key for domain in _domains(builder) for volume in domain.configured.mark.volumes
-    }
+    domains = read_all(builder.connection)
+    known = {volume.key for domain in domains for volume in domain.configured.mark.volumes}
     for storage_class, name in builder.storage.pools():
         if name in shared:
             continue
@@ -102,7 +101,7 @@ def _remove(builder: Builder, namespace: str, volume: str) -> bool:
 
 def _holder(builder: Builder, files: frozenset[str]) -> Mark | None:
     """Return the mark of the machine that has a volume."""
-    for domain in _domains(builder):
+    for domain in read_all(builder.connection):
         mark = domain.configured.mark
         if any(each.file in files and _is_held(each, domain) for each in mark.volumes):
             return mark
@@ -112,9 +111,3 @@ def _holder(builder: Builder, files: frozenset[str]) -> Mark | None:
 def _is_held(volume: Fitted, domain: Domain) -> bool:
     live = domain.running.disks if domain.running else frozenset()
     return not volume.detached or (volume.target, serial_of(volume.name)) in live
-
-
-def _domains(builder: Builder) -> Iterator[Domain]:
-    for handle in builder.pool.connection.listAllDomains():
-        if (domain := read(handle)) is not None:
-            yield domain
