@@ -23,7 +23,7 @@ PAGE_SIZE = 2
 
 STEPS = st.one_of(
     st.tuples(st.sampled_from(["write", "delete", "own write"]), st.sampled_from(KEYS)),
-    st.tuples(st.just("answer"), st.integers(0, 3)),
+    st.tuples(st.sampled_from(["answer", "answer", "no answer"]), st.integers(0, 3)),
     st.tuples(st.sampled_from(["news", "list"]), st.none()),
     st.tuples(st.sampled_from(["news", "list"]), st.none()),
     st.tuples(st.sampled_from(["news", "refresh", "refresh", "refresh", "cut", "gone"]), st.none()),
@@ -113,8 +113,9 @@ class World:
                 server.delete(about)
             case "own write":
                 self.own_write(about)
-            case "answer" if about < len(self.answers):
-                self.cache.remember(self.answers.pop(about), "us")
+            case "answer" | "no answer" if about < len(self.answers):
+                answer = self.answers.pop(about)
+                self.cache.end(key_of(answer), "us", answer if what == "answer" else None)
             case "refresh":
                 self.refreshes.append(asyncio.create_task(self.reflector.refresh()))
             case "news" | "list":
@@ -126,6 +127,7 @@ class World:
         """Write on the condition that what the cache has is what the server has."""
         known, actual = self.cache.get(key), self.server.objects.get(key)
         if known and actual and version_of(known) == version_of(actual):
+            self.cache.begin(key, "us")
             self.answers.append(self.server.write(key))
 
 

@@ -11,6 +11,7 @@ object from the store and do the whole update twice.
 
 import asyncio
 from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -47,6 +48,8 @@ class Cache:
     _pending_sources: set[str] = field(default_factory=set)
     _floors: dict[str, int] = field(default_factory=dict)
     _untold: dict[Key, str] = field(default_factory=dict)
+    _writing: dict[Key, list[str]] = field(default_factory=dict)
+    _suspected: dict[Key, int] = field(default_factory=dict)
     _synced: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __len__(self) -> int:
@@ -100,14 +103,51 @@ class Cache:
         if key in self._entries and self._store(key, obj):
             self._untold[key] = writer
 
+    @contextmanager
+    def writing(self, key: Key, writer: str) -> Iterator[Callable[[Object], None]]:
+        """Take what a watch brings of an object meanwhile for this write; give it the answer.
+
+        A watch is often faster than the answer, and a writer would look at its own work then.
+        """
+        answers: list[Object] = []
+        self.begin(key, writer)
+        try:
+            yield answers.append
+        finally:
+            self.end(key, writer, answers[0] if answers else None)
+
+    def begin(self, key: Key, writer: str) -> None:
+        """Note that somebody is about to write an object."""
+        self._writing.setdefault(key, []).append(writer)
+
+    def end(self, key: Key, writer: str, answer: Object | None) -> None:
+        """Take in the answer to a write, or that there is none."""
+        self._writing[key].remove(writer)
+        if not self._writing[key]:
+            del self._writing[key]
+        suspected = self._suspected.pop(key, None)
+        if answer is not None:
+            self.remember(answer, writer)
+        mistaken = suspected is not None and (answer is None or suspected != _version(answer))
+        if mistaken and (obj := self.get(key)) is not None:
+            self._tell(Change(key, obj, None))  # it was somebody else's, which the writer missed
+
     def seen(self, obj: Object) -> None:
         """Take in an object from a watch or a list."""
         key = key_of(obj)
         if self._store(key, obj):
             self._untold.pop(key, None)
-            self._tell(Change(key, obj, None))
+            self._tell(Change(key, obj, self._suspect(key)))
         elif key in self._untold and _version(obj) == self._entries[key].version:
             self._tell(Change(key, obj, self._untold.pop(key)))
+
+    def _suspect(self, key: Key) -> str | None:
+        """Return who is likely to have written what was just stored: only the first can be his."""
+        writers = self._writing.get(key, ())
+        if len(writers) != 1 or key in self._suspected:
+            return None
+        self._suspected[key] = self._entries[key].version
+        return writers[0]
 
     def gone(self, obj: Object) -> None:
         """Take in a deletion from a watch."""
@@ -147,6 +187,7 @@ class Cache:
             return
         del self._entries[key]
         self._untold.pop(key, None)
+        self._suspected.pop(key, None)
         self._tell(Change(key, None, None))
 
     def _tell(self, change: Change) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from novacron.runtime.cache import Cache
 from novacron.runtime.client import Client
 from novacron.runtime.errors import NotFound
-from novacron.runtime.resource import Key, Object
+from novacron.runtime.resource import Key, Object, key_of
 
 __all__ = ["Writer"]
 
@@ -32,14 +32,15 @@ class Writer:
         if new == (obj.get("status") or {}):
             return False
         body = {**obj, "status": new}
-        answer = await self.client.replace(self.cache.resource, body, subresource="status")
-        self.cache.remember(answer, self.name)
+        with self.cache.writing(key_of(obj), self.name) as answered:
+            answered(await self.client.replace(self.cache.resource, body, subresource="status"))
         return True
 
     async def replace(self, obj: Object) -> Object:
         """Write an object's metadata and spec."""
-        answer = await self.client.replace(self.cache.resource, obj)
-        self.cache.remember(answer, self.name)
+        with self.cache.writing(key_of(obj), self.name) as answered:
+            answer = await self.client.replace(self.cache.resource, obj)
+            answered(answer)
         return answer
 
     async def finalizers(self, obj: Object, finalizers: list[str]) -> None:
@@ -51,10 +52,12 @@ class Writer:
                 "finalizers": finalizers or None,
             }
         }
-        answer = await self.client.patch(
-            self.cache.resource, metadata["name"], patch, metadata.get("namespace")
-        )
-        self.cache.remember(answer, self.name)
+        with self.cache.writing(key_of(obj), self.name) as answered:
+            answered(
+                await self.client.patch(
+                    self.cache.resource, metadata["name"], patch, metadata.get("namespace")
+                )
+            )
 
     async def fresh(self, key: Key) -> Object | None:
         """Ask the server for an object, past the cache."""

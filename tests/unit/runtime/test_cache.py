@@ -1,6 +1,7 @@
 """The cache: what is told, to whom, and what comes second changes nothing."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
@@ -123,6 +124,35 @@ def test_an_answer_that_comes_after_its_echo_changes_nothing(cache: Cache, told:
     cache.seen(widget(A, 2, 20))
     cache.remember(widget(A, 2, 20), "placer")
     assert told.summary() == [("a", 10, None), ("a", 20, None)]
+
+
+def test_a_watch_that_is_faster_than_the_answer_is_no_news_to_the_writer(
+    cache: Cache, told: Told
+) -> None:
+    """To everybody else it is, and at once."""
+    cache.seen(widget(A, 1, 10))
+    with cache.writing(A, "placer") as answered:
+        cache.seen(widget(A, 2, 20))
+        assert told.summary() == [("a", 10, None), ("a", 20, "placer")]
+        answered(widget(A, 2, 20))
+    assert told.summary() == [("a", 10, None), ("a", 20, "placer")]
+
+
+def test_what_was_not_ours_after_all_is_told_again(cache: Cache, told: Told) -> None:
+    """Also where nobody knows what became of the write."""
+    cache.seen(widget(A, 1, 10))
+    with suppress(TimeoutError), cache.writing(A, "placer"):
+        cache.seen(widget(A, 2, 20))
+        raise TimeoutError
+    assert told.summary()[1:] == [("a", 20, "placer"), ("a", 20, None)]
+
+
+def test_of_two_who_write_at_once_each_looks(cache: Cache, told: Told) -> None:
+    """Nobody can tell whose it is before the answers are there."""
+    cache.seen(widget(A, 1, 10))
+    with cache.writing(A, "placer"), cache.writing(A, "machine"):
+        cache.seen(widget(A, 2, 20))
+    assert told.summary()[1:] == [("a", 20, None)]
 
 
 def test_an_own_write_is_read_back_at_once(cache: Cache) -> None:
