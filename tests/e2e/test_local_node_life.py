@@ -226,6 +226,7 @@ def test_a_stop_leaves_nothing_and_a_start_brings_everything_back(own):
         assert own.stop()[0] == "node"
         assert processes_with(marker) == []
         assert traces_of(own) == []
+        node.api.close()  # whoever it was connected to is no more
         own.start()
         pod = node.until(kept, lambda pod: _restarts(pod) == 1 and is_ready(pod))
         assert pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 0
