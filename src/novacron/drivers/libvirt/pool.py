@@ -3,6 +3,7 @@
 Nothing here assumes a path of this machine: the daemon may be far away.
 """
 
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,6 +24,8 @@ __all__ = ["Pool", "class_pool", "open_pool", "read_volume", "storage_of"]
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
 POOL_AGAIN = timedelta(seconds=30)
+OTHERS_WRITE_SECONDS = 10.0
+LOOK_SECONDS = 0.02
 
 
 def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
@@ -169,8 +172,9 @@ class Pool:
             return
         try:
             self._write(volume or self.pool.storageVolLookupByName(name), chunks)
-        except BaseException:
-            if volume is not None:  # otherwise it is somebody else's, who may have filled it
+        except BaseException as error:
+            # What somebody else made, or writes at this moment, may be filled by now.
+            if volume is not None and not _is_in_use(error):
                 self.remove(name)
             raise
 
@@ -184,15 +188,29 @@ class Pool:
             self._write(self.pool.storageVolLookupByName(name), [b"\n"])
 
     def _write(self, volume: libvirt.virStorageVol, chunks: Iterable[bytes]) -> None:
-        stream = self.connection.newStream()
+        stream = self._upload(volume)
         try:
-            volume.upload(stream, 0, 0)
             for chunk in chunks:
                 _send(stream, chunk)
             stream.finish()
         except BaseException:
             _abort(stream)
             raise
+
+    def _upload(self, volume: libvirt.virStorageVol) -> libvirt.virStream:
+        """Open a volume for writing; only one at a time may, so whoever else does is waited for."""
+        deadline = time.monotonic() + OTHERS_WRITE_SECONDS
+        while True:
+            stream = self.connection.newStream()
+            try:
+                volume.upload(stream, 0, 0)
+            except libvirt.libvirtError as error:
+                _abort(stream)
+                if not _is_in_use(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(LOOK_SECONDS)
+            else:
+                return stream
 
     def length(self, name: str) -> int:
         """Return how many bytes a volume has; none when there is no such volume."""
@@ -239,6 +257,12 @@ class Pool:
             if code_of(error) != libvirt.VIR_ERR_STORAGE_VOL_EXIST:
                 raise
             return None
+
+
+def _is_in_use(error: BaseException) -> bool:
+    """Say whether a volume was refused because somebody else writes it."""
+    in_use = libvirt.VIR_ERR_OPERATION_INVALID
+    return isinstance(error, libvirt.libvirtError) and code_of(error) == in_use
 
 
 def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) -> bytes:
