@@ -16,6 +16,8 @@ Object = dict[str, Any]
 
 __all__ = ["FleetStage", "result"]
 
+# Where QEMU is still made ready for a guest, which may come to nothing; every other state counts.
+BEING_SET_UP = [libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP]
 SLOW = {"bandwidth": "8Mbps", "compression": False}
 
 
@@ -122,9 +124,9 @@ class FleetStage:
             if host.running() is None:
                 continue
             connection = libvirt.open(host.uri)
-            # One that QEMU is still setting up is active too, and may come to nothing.
-            running = connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_RUNNING)
-            if obj["metadata"]["uid"] in {each.UUIDString() for each in running}:
+            active = connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE)
+            mine = [each for each in active if each.UUIDString() == obj["metadata"]["uid"]]
+            if any(each.state() != BEING_SET_UP for each in mine):
                 found.append(number)
             connection.close()
         return found

@@ -1,23 +1,15 @@
 """A machine whose image is on its host already is made, and started, by an order each."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
 import libvirt
 import pytest
 
-from libvirt_daemon import LibvirtDaemon, own_daemon
+from libvirt_daemon import LibvirtDaemon
 from novacron.core.driver import Accepted
 from novacron.core.machine import Power
 from novacron.drivers.libvirt import LibvirtDriver
 from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, left_on, machine
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[LibvirtDaemon]:
-    """A host of these tests alone."""
-    with own_daemon() as daemon:
-        yield daemon
 
 
 @pytest.fixture

@@ -5,19 +5,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import libvirt
-import pytest
 
-from libvirt_daemon import LibvirtDaemon, own_daemon
+from libvirt_daemon import LibvirtDaemon
 from unit.drivers.libvirt.hosts import created, deleted, driver_for, left_on, machine
 
 LOOKS = 100
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[LibvirtDaemon]:
-    """A host of these tests alone."""
-    with own_daemon() as daemon:
-        yield daemon
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
-from libvirt_daemon import LibvirtDaemon, own_daemon
+from libvirt_daemon import LibvirtDaemon
 from loopback import until
 from novacron.core.errors import DriverError
 from novacron.core.machine import Power
@@ -41,13 +41,6 @@ LARGE_MIB = 64
 # Keep-alive gives a daemon up after 15 s; opening a connection is given up after 15 s too.
 IN_TIME = 25.0
 RAW = b"\xfa\xf4".ljust(510, b"\0") + b"\x55\xaa"
-
-
-@pytest.fixture(scope="module")
-def host() -> Iterator[LibvirtDaemon]:
-    """A host that the tests of this module may break, each mending it again."""
-    with own_daemon() as daemon:
-        yield daemon
 
 
 @pytest.fixture
