@@ -7,17 +7,18 @@ from datetime import timedelta
 
 from novacron.controllers.hooks import before_stop, may_stop_again, prepare
 from novacron.controllers.restoring import restore
-from novacron.controllers.round import BACK_OFF, PENDING, Scope
+from novacron.controllers.round import BACK_OFF, PENDING, Happening, Scope
 from novacron.controllers.snapshots import protect
 from novacron.controllers.volumes import leaving_volumes, reclaim, volumes_in_words
 from novacron.core.errors import OutOfCapacity
-from novacron.core.machine import Machine, MachinePlan, Observed, Power
+from novacron.core.machine import Hindrance, Machine, MachinePlan, Observed, Power
 from novacron.core.steps import Done, Outcome, Step, Wait
 from novacron.core.volume import are_as_planned
 
 __all__ = ["DELETION", "LIFECYCLE", "REMOVED"]
 
 LATER = timedelta(seconds=10)
+MUCH_LATER = timedelta(seconds=60)
 # So long before a restart that nobody asked for a condition says that it will come.
 NOTICE = timedelta(seconds=5)
 AT_ONCE = timedelta(0)
@@ -39,11 +40,20 @@ async def create(scope: Scope) -> Outcome:
             scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
     if scope.seen is None or scope.seen.changing == "create":
+        if scope.seen and scope.seen.hindered:
+            return _hindered(scope, "Created", scope.seen.hindered)
         how_far = f": {scope.seen.progress}" if scope.seen and scope.seen.progress else ""
         brief = scope.ordered is not None and scope.ordered <= A_MOMENT
         message = f"being created on host {host}{how_far}"
         return Wait("Creating", scope.next_look, message, brief=brief)
     return Done("Created", f"exists on host {host}")
+
+
+def _hindered(scope: Scope, condition: str, why: Hindrance) -> Wait:
+    """Wait for somebody to mend what is in the way; the hypervisor tells when that is done."""
+    if scope.since(condition, why.reason) is None:
+        scope.happened.append(Happening(why.reason, why.message, warning=True))
+    return Wait(why.reason, MUCH_LATER, why.message)
 
 
 async def configure(scope: Scope) -> Outcome:
@@ -118,6 +128,8 @@ async def _start(scope: Scope) -> Outcome:
         scope.tell("Started", f"started on host {host}")
         await scope.follow(accepted)
     if scope.seen and (scope.seen.power is Power.OFF or scope.seen.changing):
+        if scope.seen.hindered:
+            return _hindered(scope, "Powered", scope.seen.hindered)
         return Wait("Starting", scope.next_look, f"starting on host {host}")
     await may_stop_again(scope)
     return Done("Started", f"started on host {host}")

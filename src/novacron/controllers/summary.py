@@ -23,6 +23,7 @@ def summarise(
     claims["Ready"] = ready_of(machine, round_.outcomes, round_.seen)
     claims["LiveMigratable"] = _live_migratable(machine, round_)
     claims["Reconciled"] = None
+    claims |= {part.type: part for part in (round_.seen.parts if round_.seen else ())}
     if round_.snapshots is not None or not machine.snapshots.any:
         claims["Snapshotted"] = round_.snapshots.claim if round_.snapshots else None
     claims["RestartRequired"] = _restart_required(machine, round_)

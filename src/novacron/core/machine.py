@@ -8,16 +8,21 @@ from enum import StrEnum
 
 from novacron.core.affinity import Affinity, Neighbour, Toleration
 from novacron.core.conditions import Condition
+from novacron.core.declaration import Declaration, SecretKey
 from novacron.core.devices import HostDevice
+from novacron.core.hardware import STANDARD, Hardware
 from novacron.core.hooks import NO_HOOKS, Hooks, Ran
 from novacron.core.image import PullPolicy
 from novacron.core.move import Move, MovePolicy, MoveReport, MoveRequest
 from novacron.core.offer import Offer
+from novacron.core.segment import Segment
 from novacron.core.snapshot import NO_WISHES, SnapshotWishes
-from novacron.core.volume import SeenVolume, Volume, of_the_host
+from novacron.core.volume import Access, SeenVolume, Volume, of_the_host
 from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
+    "FirstDisk",
+    "Hindrance",
     "Holding",
     "Machine",
     "MachinePlan",
@@ -91,11 +96,22 @@ class MachineRef:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstDisk:
+    """Where a machine's first disk is kept and how; None leaves it to whoever makes it."""
+
+    name: str = "root"
+    storage_class: str | None = None
+    access: Access | None = None
+    block: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Nic:
     """A network interface as it was asked for; no IPv4 address means DHCP.
 
     Without an IPv6 address it is what the network announces, or DHCP where that was asked for.
-    Addresses are written with their prefix length. ``type`` is what the network has to be.
+    Addresses are written with their prefix length. ``type`` is what the network has to be,
+    ``segment`` where it is to be found, if whoever asks knows.
     """
 
     network: str
@@ -108,6 +124,9 @@ class Nic:
     dns_search: tuple[str, ...] = ()
     type: str | None = None
     dhcp6: bool = False
+    name: str = ""
+    model: str | None = None
+    segment: Segment | None = None
 
     @property
     def static(self) -> tuple[str, ...]:
@@ -126,6 +145,8 @@ class MachinePlan:
     """All that a driver needs to make a machine or change one.
 
     The disk of ``resources`` is the first one. ``volumes`` of None leaves those it has alone.
+    ``start`` says that it will be started as soon as it is made: a driver that can do both in one
+    may, and any other waits to be told.
     """
 
     ref: MachineRef
@@ -137,6 +158,12 @@ class MachinePlan:
     pull: PullPolicy = PullPolicy.IF_NOT_PRESENT
     volumes: tuple[Volume, ...] | None = ()
     devices: tuple[HostDevice, ...] = ()
+    hardware: Hardware = STANDARD
+    first_disk: FirstDisk = FirstDisk()
+    network_data: str | None = None
+    user_data_from: SecretKey | None = None
+    declared_by: Declaration | None = None
+    start: bool = False
 
     @property
     def recipe(self) -> str:
@@ -160,6 +187,14 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Hindrance:
+    """What keeps a machine from going on by itself, until somebody mends that."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """What the hypervisor says of one machine now.
 
@@ -174,6 +209,9 @@ class Observed:
     somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
     those that bind it to its host. ``ran`` is what was done for the guest since it was started.
     ``immovable`` says what about it keeps it from moving while it runs.
+
+    Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``parts``
+    are what it says of things the machine consists of, and ``hindered`` is what keeps it waiting.
     """
 
     uid: str
@@ -196,6 +234,9 @@ class Observed:
     snapshots: int = 0
     ran: tuple[Ran, ...] = ()
     volumes: tuple[SeenVolume, ...] = ()
+    node: str | None = None
+    parts: tuple[Condition, ...] = ()
+    hindered: Hindrance | None = None
 
     @property
     def configured(self) -> Resources:
@@ -271,6 +312,11 @@ class Machine:
     only_host: str | None = None
     leaving: str | None = None
     snapshots: SnapshotWishes = NO_WISHES
+    hardware: Hardware = STANDARD
+    first_disk: FirstDisk = FirstDisk()
+    network_data: str | None = None
+    user_data_from: SecretKey | None = None
+    declared_by: Declaration | None = None
 
     @property
     def ref(self) -> MachineRef:
@@ -314,6 +360,12 @@ class Machine:
             pull=self.pull,
             volumes=volumes,
             devices=self.devices,
+            hardware=self.hardware,
+            first_disk=self.first_disk,
+            network_data=self.network_data,
+            user_data_from=self.user_data_from,
+            declared_by=self.declared_by,
+            start=self.power is Power.ON and self.snapshots.to_restore is None,
         )
 
     def _disks(

@@ -11,6 +11,8 @@ from novacron.core.steps import Blocked, Done, Outcome
 
 __all__ = ["MIGRATING", "MachineReport", "Phase", "phase_of", "placed_of", "ready_of"]
 
+# Reasons of a step that could not look at the machine.
+UNSEEN = frozenset({"HostUnreachable", "HostTrouble"})
 # The reason of a step that waits for a move.
 MIGRATING = "Migrating"
 
@@ -60,7 +62,7 @@ def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcom
 
 def _unseen(machine: Machine, last: Outcome | None) -> Phase | None:
     # A machine that could not be asked about is as it was, for all anyone knows.
-    unknown = machine.host is not None and last is not None and last.reason == "HostUnreachable"
+    unknown = machine.host is not None and last is not None and last.reason in UNSEEN
     return None if unknown else Phase.PENDING
 
 
@@ -73,7 +75,7 @@ def ready_of(
             message = f"VM is running and moves to host {machine.move.target}"
             return Condition("Ready", "True", MIGRATING, message)
         if not isinstance(outcome, Done):
-            status = "Unknown" if outcome.reason == "HostUnreachable" else "False"
+            status = "Unknown" if outcome.reason in UNSEEN else "False"
             return Condition("Ready", status, outcome.reason, outcome.message or f"{name} waits")
     if machine.power is Power.OFF:
         return Condition("Ready", "False", "Stopped", "VM is stopped, as asked")

@@ -66,15 +66,17 @@ class Volume:
     """A volume as it was asked for.
 
     ``storage_class`` of None is the host's own storage. ``existing`` is the id of a volume that
-    was kept; without it, one is made.
+    was kept; without it, one is made. ``access`` of None is what its storage does best, and
+    ``block`` whether the guest is given a device or a file in a file system, where that differs.
     """
 
     name: str
     size_mib: int
     storage_class: str | None = None
-    access: Access = Access.ONCE
+    access: Access | None = Access.ONCE
     reclaim: Reclaim = Reclaim.RETAIN
     existing: str | None = None
+    block: bool | None = None
 
     def id_for(self, machine: str, uid: str) -> str:
         """Return what it is called within the namespace of the machine that asks for it."""

@@ -161,13 +161,12 @@ class Client:
         limit: int = PAGE_SIZE,
         next_page: str = "",
         selector: str | None = None,
+        labels: str | None = None,
     ) -> Page:
         """Return one page of a list, read consistently."""
-        query = {"limit": str(limit)}
+        query = {"limit": str(limit)} | _selectors(selector, labels)
         if next_page:
             query["continue"] = next_page
-        if selector:
-            query["fieldSelector"] = selector
         answer = await self._object(Request("list", "GET", resource.path(namespace), query))
         metadata, items = answer["metadata"], answer.get("items") or []
         for item in items:  # those of built-in kinds do not say what they are
@@ -189,12 +188,18 @@ class Client:
         *,
         limit: int = PAGE_SIZE,
         selector: str | None = None,
+        labels: str | None = None,
     ) -> AsyncGenerator[Page, None]:
         """Read a collection part by part, all of them at one resource version."""
         page = Page([], "", "")
         while page.next or not page.resource_version:
             page = await self.page(
-                resource, namespace, limit=limit, next_page=page.next, selector=selector
+                resource,
+                namespace,
+                limit=limit,
+                next_page=page.next,
+                selector=selector,
+                labels=labels,
             )
             yield page
 
@@ -206,19 +211,24 @@ class Client:
         since: str,
         seconds: int,
         selector: str | None = None,
+        labels: str | None = None,
+        begun: Callable[[], None] | None = None,
     ) -> AsyncIterator[WatchEvent]:
-        """Follow a collection from a resource version until the server or the time ends it."""
+        """Follow a collection from a resource version until the server or the time ends it.
+
+        ``begun`` is called when the server has agreed to tell.
+        """
         query = {
             "watch": "1",
             "allowWatchBookmarks": "true",
             "resourceVersion": since,
             "timeoutSeconds": str(seconds),
-        }
-        if selector:
-            query["fieldSelector"] = selector
+        } | _selectors(selector, labels)
         request = Request("watch", "GET", resource.path(namespace), query)
         try:
             lines = await self._begin(request)
+            if begun is not None:
+                begun()
             with closing(lines):
                 async for line in lines:
                     yield self._event(line)
@@ -325,3 +335,9 @@ class Client:
     def _count(self, verb: str, code: int, seconds: float) -> None:
         if self.observer is not None:
             self.observer.request_done(verb, code, seconds)
+
+
+def _selectors(fields: str | None, labels: str | None) -> dict[str, str]:
+    """Return how a request says which objects of a collection it is about."""
+    said = {"fieldSelector": fields, "labelSelector": labels}
+    return {name: value for name, value in said.items() if value}

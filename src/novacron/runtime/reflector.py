@@ -33,13 +33,18 @@ class WatchObserver(Protocol):
 
 @dataclass(slots=True)
 class Reflector:
-    """One source of a cache: one namespace, or all of them, or what a field selector picks."""
+    """One source of a cache: one namespace, or all of them, or what selectors pick of that.
+
+    ``selector`` is about fields. ``trouble`` is why it cannot be followed at present.
+    """
 
     client: Client
     cache: Cache
     namespace: str = ""
     observer: WatchObserver | None = None
     selector: str | None = None
+    labels: str | None = None
+    trouble: str | None = None
     page_size: int = PAGE_SIZE
     random: Random = field(default_factory=Random)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -70,10 +75,15 @@ class Reflector:
         """List everything as it is now; whoever took over somebody's work needs it fresh."""
         async with self._listing:
             pages = self.client.pages(
-                self.cache.resource, self._where, limit=self.page_size, selector=self.selector
+                self.cache.resource,
+                self._where,
+                limit=self.page_size,
+                selector=self.selector,
+                labels=self.labels,
             )
             async with aclosing(pages):
                 await self._take_in(pages)
+        self._recovered()
 
     async def _take_in(self, pages: AsyncIterator[Page]) -> None:
         present: set[Key] = set()
@@ -105,6 +115,8 @@ class Reflector:
             since=self._version,
             seconds=seconds,
             selector=self.selector,
+            labels=self.labels,
+            begun=self._recovered,
         )
         async for event in events:
             self._failures, quiet = 0, False
@@ -118,12 +130,16 @@ class Reflector:
 
     async def _pause(self, error: ApiError) -> None:
         self._failures += 1
+        self.trouble = error.message
         pause = min(0.1 * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_SECONDS)
         pause = max(pause * self.random.uniform(0.5, 1.0), error.retry_after or 0.0)
         log.warning(
             "cannot follow %s: %s; again in %.1f s", self.cache.resource, error.message, pause
         )
         await self.sleep(pause)
+
+    def _recovered(self) -> None:
+        self.trouble = None
 
     @property
     def _where(self) -> str | None:

@@ -133,7 +133,7 @@ def _fit(volume: Volume, place: Fitted, old: Fitted | None) -> Fitted:
         place,
         size_mib=volume.size_mib,
         storage_class=volume.storage_class or "",
-        access=volume.access,
+        access=volume.access or Access.ONCE,
         made=old is not None and old.made,
         cold=old is not None and old.cold,
     )

@@ -120,7 +120,8 @@ class Shelf:
                 f"volume {volume.name} has {has_mib}Mi and never shrinks: ask for at least that",
                 reason="VolumeCannotShrink",
             )
-        return Had(volume.name, one, volume.size_mib, volume.storage_class, volume.access)
+        access = volume.access or Access.ONCE
+        return Had(volume.name, one, volume.size_mib, volume.storage_class, access)
 
     def _found(self, ref: MachineRef, volume: Volume, one: str, refusal: Refusal) -> int:
         """Return the size of a volume that the machine does not have yet; nothing for a new one."""

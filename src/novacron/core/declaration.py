@@ -1,0 +1,25 @@
+"""Where something was declared, for whatever is made for it to refer back to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["Declaration", "SecretKey"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """The object that declares something, and the labels of whatever is made for it."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SecretKey:
+    """An entry of a Secret beside the machine."""
+
+    name: str
+    key: str

@@ -1,0 +1,189 @@
+"""What a plan looks like as a VirtualMachine.
+
+Pure: the same plan is the same object. Sizes are given as sockets, because those are what a
+running guest can get more of.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import orjson
+
+from novacron.core.declaration import Declaration
+from novacron.core.hardware import Hardware
+from novacron.core.machine import MachinePlan, Nic
+from novacron.core.quantity import format_mib
+from novacron.drivers.kubevirt.names import (
+    APPLIED,
+    CLOUD_INIT,
+    MACHINES,
+    RECIPE,
+    UID,
+    claim_name,
+    secret_name,
+)
+
+__all__ = ["is_pod_network", "marks", "owned_by", "template", "virtual_machine"]
+
+Object = dict[str, Any]
+
+DISK, NETWORK, CDROM = "disk", "network", "cdrom"
+# Disks first: a machine that has something to start from starts from that.
+USUAL_ORDER = (DISK, CDROM, NETWORK)
+POD_NETWORKS = ("", "default", "pod")
+# What Microsoft's guests run better with, and no other guest minds.
+ENLIGHTENED = {"relaxed": {}, "vapic": {}, "spinlocks": {"spinlocks": 8191}}
+
+
+def virtual_machine(plan: MachinePlan, *, owned: bool) -> Object:
+    """Return the VirtualMachine of a plan; ``owned`` where its declaration is in this cluster."""
+    wanted = template(plan)
+    return {
+        "apiVersion": MACHINES.api_version,
+        "kind": MACHINES.kind,
+        "metadata": {
+            "name": plan.ref.name,
+            "namespace": plan.ref.namespace,
+            "annotations": {RECIPE: plan.recipe, APPLIED: orjson.dumps(wanted).decode()},
+            **marks(plan, owned=owned),
+        },
+        "spec": {
+            "runStrategy": "Always" if plan.start else "Halted",
+            "template": wanted,
+        },
+    }
+
+
+def marks(plan: MachinePlan, *, owned: bool) -> Object:
+    """Return by what anything that is made for a machine is known as the machine's."""
+    declared = plan.declared_by
+    labels = {**(declared.labels if declared else {}), UID: plan.ref.uid}
+    return {"labels": labels} | (owned_by(declared) if owned else {})
+
+
+def owned_by(declared: Declaration | None) -> Object:
+    """Return what has the cluster remove an object together with what declared it."""
+    if declared is None:
+        return {}
+    owner = {
+        "apiVersion": declared.api_version,
+        "kind": declared.kind,
+        "name": declared.name,
+        "uid": declared.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return {"ownerReferences": [owner]}
+
+
+def template(plan: MachinePlan) -> Object:
+    """Return what an instance of the machine is like."""
+    order = _boot_numbers(plan)
+    disks = [_disk(name, order.get((DISK, name))) for name in _disk_names(plan)]
+    volumes: list[Object] = [
+        {"name": name, "persistentVolumeClaim": {"claimName": claim_name(plan.ref, name)}}
+        for name in _disk_names(plan)
+    ]
+    if _tells_guest(plan):
+        disks.append(_disk(CLOUD_INIT, None))
+        volumes.append({"name": CLOUD_INIT, "cloudInitNoCloud": _cloud_init(plan)})
+    nics = plan.nics or (Nic("", name="default"),)
+    domain = {
+        **_processor_and_memory(plan),
+        **_hardware(plan.hardware),
+        "devices": {
+            "disks": disks,
+            "interfaces": [_interface(nic, order.get((NETWORK, nic.name))) for nic in nics],
+            "networkInterfaceMultiqueue": True,
+        },
+    }
+    domain["firmware"] = {"uuid": plan.ref.uid, **domain.get("firmware", {})}
+    declared = plan.declared_by
+    return {
+        "metadata": {"labels": {**(declared.labels if declared else {}), UID: plan.ref.uid}},
+        "spec": {
+            "domain": domain,
+            "networks": [_network(nic) for nic in nics],
+            "volumes": volumes,
+        },
+    }
+
+
+def is_pod_network(nic: Nic) -> bool:
+    """Say whether an interface is on the network that all pods have."""
+    return nic.segment is None and nic.network in POD_NETWORKS
+
+
+def _disk_names(plan: MachinePlan) -> Iterator[str]:
+    yield plan.first_disk.name
+    for volume in plan.volumes or ():
+        yield volume.name
+
+
+def _boot_numbers(plan: MachinePlan) -> dict[tuple[str, str], int]:
+    """Return which device is tried when; no two may have the same number."""
+    classes = plan.hardware.boot_order or USUAL_ORDER
+    devices: dict[str, Iterable[str]] = {
+        DISK: _disk_names(plan),
+        NETWORK: (nic.name for nic in plan.nics) if plan.hardware.boot_order else (),
+    }
+    ordered = [(each, name) for each in classes for name in devices.get(each, ())]
+    return {device: number for number, device in enumerate(ordered, start=1)}
+
+
+def _disk(name: str, boot: int | None) -> Object:
+    return {"name": name, "disk": {"bus": "virtio"}} | ({"bootOrder": boot} if boot else {})
+
+
+def _tells_guest(plan: MachinePlan) -> bool:
+    return bool(plan.user_data or plan.user_data_from or plan.network_data)
+
+
+def _cloud_init(plan: MachinePlan) -> Object:
+    # Always a Secret: what is written into the object itself may have 2048 bytes, for all to read.
+    secret = {"name": secret_name(plan.ref)}
+    return {"secretRef": secret} | ({"networkDataSecretRef": secret} if plan.network_data else {})
+
+
+def _processor_and_memory(plan: MachinePlan) -> Object:
+    topology = plan.hardware.topology
+    threads = topology.threads if topology else 1
+    return {
+        "cpu": {"sockets": plan.resources.vcpus // threads, "cores": 1, "threads": threads},
+        "memory": {"guest": format_mib(plan.resources.memory_mib)},
+    }
+
+
+def _hardware(hardware: Hardware) -> Object:
+    wanted: Object = {"machine": {"type": hardware.machine_type or "q35"}}
+    features: Object = {
+        name: {"enabled": asked}
+        for name, asked in (("acpi", hardware.acpi), ("apic", hardware.apic))
+        if asked is not None
+    }
+    if hardware.hyperv:
+        features["hyperv"] = ENLIGHTENED
+    if hardware.secure_boot:
+        features["smm"] = {"enabled": True}  # what is secured would be open to the guest without
+    if features:
+        wanted["features"] = features
+    if hardware.efi or hardware.secure_boot:
+        wanted["firmware"] = {"bootloader": {"efi": {"secureBoot": hardware.secure_boot}}}
+    return wanted
+
+
+def _interface(nic: Nic, boot: int | None) -> Object:
+    binding: Object = {"masquerade": {}} if is_pod_network(nic) else {"bridge": {}}
+    return {
+        "name": nic.name,
+        "model": nic.model or "virtio",
+        **binding,
+        **({"macAddress": nic.mac} if nic.mac else {}),
+        **({"bootOrder": boot} if boot else {}),
+    }
+
+
+def _network(nic: Nic) -> Object:
+    if is_pod_network(nic):
+        return {"name": nic.name, "pod": {}}
+    return {"name": nic.name, "multus": {"networkName": nic.network}}

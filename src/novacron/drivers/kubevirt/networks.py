@@ -1,0 +1,124 @@
+"""The networks that a machine's interfaces are on, as attachments that Multus knows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from novacron.core.conditions import Condition
+from novacron.core.machine import MachinePlan, MachineRef, Nic
+from novacron.core.segment import Segment
+from novacron.drivers.kubevirt.cluster import Cluster
+from novacron.drivers.kubevirt.convert import is_pod_network, owned_by
+from novacron.drivers.kubevirt.missing import Missing
+from novacron.drivers.kubevirt.names import MACHINES, NETWORKS
+from novacron.runtime.errors import AlreadyExists, NotFound
+from novacron.runtime.resource import Object
+
+__all__ = ["Attachments"]
+
+# On attachments that we made: only those are ever changed or removed.
+MADE = "novacron.io/made-for"
+
+
+@dataclass(frozen=True, slots=True)
+class Attachments:
+    """Sees to it that the networks of machines can be attached to in one cluster."""
+
+    cluster: Cluster
+    owned: bool
+
+    async def ensure(self, plan: MachinePlan) -> None:
+        """Have an attachment for each network that is not the pods' own."""
+        for nic in plan.nics:
+            if not is_pod_network(nic):
+                await self._have(plan.ref, nic)
+
+    async def _have(self, ref: MachineRef, nic: Nic) -> None:
+        try:
+            found = await self.cluster.client.get(NETWORKS, nic.network, ref.namespace)
+        except NotFound:
+            if nic.segment is None:
+                raise _missing(nic, "create it or declare the network") from None
+            await self._make(ref, nic.network, nic.segment)
+            return
+        wanted = None if nic.segment is None else _config(nic.network, nic.segment)
+        ours = MADE in (found["metadata"].get("labels") or {})
+        if ours and wanted is not None and found["spec"]["config"] != wanted:
+            await self.cluster.client.replace(NETWORKS, {**found, "spec": {"config": wanted}})
+
+    async def _make(self, ref: MachineRef, name: str, segment: Segment) -> None:
+        declared = segment.declared_by
+        body = {
+            "apiVersion": NETWORKS.api_version,
+            "kind": NETWORKS.kind,
+            "metadata": {
+                "name": name,
+                "namespace": ref.namespace,
+                "labels": {MADE: name, **(declared.labels if declared else {})},
+                **(owned_by(declared) if self.owned else {}),
+            },
+            "spec": {"config": _config(name, segment)},
+        }
+        try:
+            await self.cluster.client.create(NETWORKS, body)
+        except AlreadyExists:
+            return  # somebody who needs it too was faster
+        except NotFound as error:
+            raise Missing(
+                "NetworkFailed",
+                "the cluster knows no NetworkAttachmentDefinition: install Multus, or leave out "
+                "the Machine's networks to have the pods' one",
+                Condition("NetworkReady", "False", "NetworkFailed", error.message),
+            ) from error
+
+    async def tidy(self, ref: MachineRef, nics: tuple[str, ...]) -> None:
+        """Remove attachments that were made for a machine which is gone and that nobody uses.
+
+        Where what declared a network is in the same cluster, they go with that.
+        """
+        if self.owned or not nics:
+            return
+        used = await self._used(ref.namespace)
+        for name in nics:
+            if name not in used:
+                await self._remove(ref.namespace, name)
+
+    async def _used(self, namespace: str) -> set[str]:
+        machines = await self.cluster.client.list(MACHINES, namespace)
+        return {name for each in machines for name in attached_to(each)}
+
+    async def _remove(self, namespace: str, name: str) -> None:
+        try:
+            found = await self.cluster.client.get(NETWORKS, name, namespace)
+            if MADE in (found["metadata"].get("labels") or {}):
+                uid = found["metadata"]["uid"]
+                await self.cluster.client.delete(NETWORKS, name, namespace, uid=uid)
+        except NotFound:
+            return
+
+
+def attached_to(vm: Object) -> tuple[str, ...]:
+    """Return the names of the attachments a VirtualMachine uses."""
+    networks: list[dict[str, Any]] = vm["spec"]["template"]["spec"].get("networks") or []
+    return tuple(each["multus"]["networkName"] for each in networks if "multus" in each)
+
+
+def _missing(nic: Nic, remedy: str) -> Missing:
+    message = f"there is no NetworkAttachmentDefinition {nic.network}: {remedy}"
+    part = Condition("NetworkReady", "False", "NetworkFailed", message)
+    return Missing("NetworkConfigurationNotFound", message, part)
+
+
+def _config(name: str, segment: Segment) -> str:
+    """Return what Multus hands to the CNI plug-in."""
+    wanted: dict[str, Any] = {
+        "cniVersion": "0.3.1",
+        "name": name,
+        "type": "bridge",
+        "bridge": segment.bridge,
+        "ipam": {},
+    }
+    if segment.vlan is not None:
+        wanted["vlan"] = segment.vlan
+    return orjson.dumps(wanted).decode()

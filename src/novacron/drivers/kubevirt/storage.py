@@ -1,0 +1,163 @@
+"""A machine's disks as claims for volumes: made, grown, never shrunk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from novacron.core.conditions import Condition
+from novacron.core.errors import Rejected
+from novacron.core.machine import MachinePlan
+from novacron.core.quantity import format_mib, mib
+from novacron.core.volume import Access, Reclaim, Volume
+from novacron.drivers.kubevirt.cluster import Belongings, Cluster
+from novacron.drivers.kubevirt.convert import marks
+from novacron.drivers.kubevirt.missing import Missing
+from novacron.drivers.kubevirt.names import CLAIMS, DISK, RECLAIM, UID, VOLUME, claim_name
+from novacron.runtime.errors import AlreadyExists, NotFound
+from novacron.runtime.resource import Key, Resource
+
+__all__ = ["Claims"]
+
+Object = dict[str, Any]
+
+PROFILES = Resource(
+    "cdi.kubevirt.io", "v1beta1", "storageprofiles", "StorageProfile", namespaced=False
+)
+IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
+# What the spec's templates call the class that the cluster has marked as its own default.
+USUAL = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Sees to it that a machine's disks are claimed in one cluster."""
+
+    cluster: Cluster
+    owned: bool
+    _profiles: dict[str, Object] = field(default_factory=dict)
+
+    async def ensure(self, plan: MachinePlan, has: Belongings) -> tuple[Object, ...]:
+        """Have a claim for each disk, as large as was asked for; return them all."""
+        known = {claim["metadata"]["labels"][DISK]: claim for claim in has.claims}
+        for disk in _disks(plan):
+            if (claim := known.get(disk.name)) is None:
+                known[disk.name] = await self._make(plan, disk)
+            elif disk.size_mib > mib(claim["spec"]["resources"]["requests"]["storage"]):
+                known[disk.name] = await self._grow(claim, disk)
+        return tuple(known.values())
+
+    async def _make(self, plan: MachinePlan, disk: Volume) -> Object:
+        storage_class = self._class(disk)
+        body = await self._claim(plan, disk, storage_class)
+        try:
+            made = await self.cluster.client.create(CLAIMS, body)
+        except AlreadyExists:
+            made = await self.cluster.client.get(
+                CLAIMS, body["metadata"]["name"], plan.ref.namespace
+            )
+            if (made["metadata"].get("labels") or {}).get(UID) != plan.ref.uid:
+                raise Rejected(
+                    f"there is a PersistentVolumeClaim {body['metadata']['name']} that is not this "
+                    "machine's: delete it or give the disk another name",
+                    reason="NameTaken",
+                ) from None
+        self.cluster.claims.cache.seen(made)
+        return made
+
+    def _class(self, disk: Volume) -> str | None:
+        """Return the class a claim is to name; None leaves it to the cluster."""
+        name, classes = disk.storage_class, self.cluster.classes
+        if name is not None and classes.get(Key("", name)) is not None:
+            return name
+        usual: str | None = next(
+            (
+                each["metadata"]["name"]
+                for each in classes.objects()
+                if (each["metadata"].get("annotations") or {}).get(IS_DEFAULT) == "true"
+            ),
+            None,
+        )
+        if name in (None, USUAL) and usual is not None:
+            return usual
+        known = ", ".join(sorted(each["metadata"]["name"] for each in classes.objects())) or "none"
+        what = f"StorageClass {name}" if name not in (None, USUAL) else "default StorageClass"
+        message = (
+            f"disk {disk.name} asks for a {what} and the cluster has no such (it has: {known}): "
+            "create it or name another one"
+        )
+        part = Condition("StorageReady", "False", "PVCPending", message)
+        raise Missing("StorageClassNotFound", message, part)
+
+    async def _claim(self, plan: MachinePlan, disk: Volume, storage_class: str | None) -> Object:
+        access, block = disk.access, disk.block
+        if access is None or block is None:
+            usual = await self._usual(storage_class)
+            access = access or Access((usual.get("accessModes") or [Access.ONCE])[0])
+            block = usual.get("volumeMode") == "Block" if block is None else block
+        goes = disk.reclaim is Reclaim.DELETE
+        known_by = marks(plan, owned=self.owned and goes)
+        labels = {**known_by.pop("labels"), DISK: disk.name, RECLAIM: disk.reclaim.value}
+        metadata = {
+            "name": claim_name(plan.ref, disk.name),
+            "namespace": plan.ref.namespace,
+            "labels": labels,
+            "annotations": {VOLUME: disk.id_for(plan.ref.name, plan.ref.uid)},
+            **known_by,
+        }
+        spec: Object = {
+            "accessModes": [access.value],
+            "volumeMode": "Block" if block else "Filesystem",
+            "resources": {"requests": {"storage": format_mib(disk.size_mib)}},
+        }
+        if storage_class is not None:
+            spec["storageClassName"] = storage_class
+        return {
+            "apiVersion": CLAIMS.api_version,
+            "kind": CLAIMS.kind,
+            "metadata": metadata,
+            "spec": spec,
+        }
+
+    async def _usual(self, storage_class: str | None) -> Object:
+        """Return how volumes of a class are best used, where CDI has an opinion about that."""
+        if storage_class is None:
+            return {}
+        if storage_class not in self._profiles:
+            try:
+                profile = await self.cluster.client.get(PROFILES, storage_class)
+            except NotFound:
+                return {}
+            sets = (profile.get("status") or {}).get("claimPropertySets") or [{}]
+            self._profiles[storage_class] = sets[0]
+        return self._profiles[storage_class]
+
+    async def _grow(self, claim: Object, disk: Volume) -> Object:
+        metadata = claim["metadata"]
+        name = claim["spec"].get("storageClassName")
+        found = self.cluster.classes.get(Key("", name)) if name else None
+        if found is not None and not found.get("allowVolumeExpansion"):
+            raise Rejected(
+                f"disk {disk.name} cannot grow: StorageClass {name} does not allow it "
+                "(allowVolumeExpansion)",
+                reason="CannotGrow",
+            )
+        patch = {"spec": {"resources": {"requests": {"storage": format_mib(disk.size_mib)}}}}
+        grown = await self.cluster.client.patch(
+            CLAIMS, metadata["name"], patch, metadata["namespace"]
+        )
+        self.cluster.claims.cache.seen(grown)
+        return grown
+
+
+def _disks(plan: MachinePlan) -> Iterator[Volume]:
+    """Return all disks of a machine; its first one goes when it goes."""
+    first = plan.first_disk
+    yield Volume(
+        first.name,
+        plan.resources.disk_mib,
+        first.storage_class,
+        first.access,
+        Reclaim.DELETE,
+        block=first.block,
+    )
+    yield from plan.volumes or ()
