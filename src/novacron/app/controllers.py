@@ -20,8 +20,9 @@ from novacron.controllers.ledger import Ledger, Owner
 from novacron.controllers.metrics import MachineMetrics
 from novacron.controllers.mover import Mover
 from novacron.controllers.placement import Placer
-from novacron.controllers.ports import MachineKind
+from novacron.controllers.ports import MachineKind, PlacedKind, ReferringKind
 from novacron.controllers.reconciler import MachineReconciler, always
+from novacron.controllers.related import Related
 from novacron.runtime.cache import Cache
 from novacron.runtime.client import Client
 from novacron.runtime.controller import Controller, anything
@@ -65,8 +66,7 @@ class Controllers:
     machine_metrics: MachineMetrics = field(init=False)
     _caches: list[Cache] = field(default_factory=list)
     _reflectors: list[Reflector] = field(default_factory=list)
-    _placers: list[Controller] = field(default_factory=list)
-    _movers: list[Controller] = field(default_factory=list)
+    _placers: list[tuple[Cache, Controller]] = field(default_factory=list)
     _owned: dict[Resource, Controller] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class Controllers:
         self.ledger.follow_namespaces(self._cache(NAMESPACES, ("",)))
         for family in self.families:
             for resource, kind in family.machines:
-                self._add_machines(resource, kind)
+                self._add_machines(family, resource, kind)
 
     def check(self) -> str | None:
         """Say which cache is not filled yet, or nothing when all are."""
@@ -94,7 +94,7 @@ class Controllers:
         """Return what must run for as long as the process does."""
         for reflector in self._reflectors:
             yield reflector.run()
-        for controller in (*self._placers, *self._movers, *self._owned.values()):
+        for controller in (*(placer for _, placer in self._placers), *self._owned.values()):
             yield controller.run()
         yield self.events.run()
         yield self._watch_inventory()
@@ -118,12 +118,8 @@ class Controllers:
             if cache.resource in self._owned:
                 self._owned[cache.resource].add_all(cache.keys())
         if claim == LEADER:
-            followed = [
-                cache for cache in self._caches if cache.resource not in (HOSTS, NAMESPACES)
-            ]
-            for placers in (self._placers, self._movers):
-                for placer, cache in zip(placers, followed, strict=True):
-                    placer.add_all(cache.keys())
+            for cache, placer in self._placers:
+                placer.add_all(cache.keys())
 
     async def drain(self, claim: str) -> None:
         """Let what is in hand under a claim come to its end."""
@@ -131,7 +127,7 @@ class Controllers:
         for controller in self._owned.values():
             await controller.idle(lambda key: self.ownership.claim_for(key) == claim)
         if claim == LEADER:
-            for placer in (*self._placers, *self._movers):
+            for _, placer in self._placers:
                 await placer.idle(lambda _: True)
         log.info("drained %s", claim)
 
@@ -163,12 +159,17 @@ class Controllers:
             writer, controller.reconcile, queue, self.ownership.owns
         )
 
-    def _add_machines(self, resource: Resource, kind: MachineKind) -> None:
+    def _add_machines(self, family: Family, resource: Resource, kind: MachineKind) -> None:
         cache = self._cache(resource, self.settings.watch_namespaces or ("",))
-        self.ledger.follow_machines(cache, kind)
+        if isinstance(kind, ReferringKind):
+            kind = self._with_related(family, cache, kind)
         self.machine_metrics.follow(cache)
-        self._placers.append(self._placer(kind, cache))
-        self._movers.append(self._mover(kind, cache))
+        placed = isinstance(kind, PlacedKind)
+        if isinstance(kind, PlacedKind):
+            self.ledger.follow_machines(cache, kind)
+            self._placers += [(cache, self._placer(kind, cache)), (cache, self._mover(kind, cache))]
+        else:
+            self.ledger.follow_unplaced(cache, kind)
         writer = Writer(self.client, cache, resource.plural)
         fence = self.client.fence
         reconciler = MachineReconciler(
@@ -193,10 +194,20 @@ class Controllers:
             self._queue(writer.name),
             self.ownership.owns,
             # Nothing is to be done about a machine before the placer wrote our finalizer.
-            lambda obj: kind.finalizer in (obj["metadata"].get("finalizers") or ()),
+            lambda obj: not placed or kind.finalizer in (obj["metadata"].get("finalizers") or ()),
         )
 
-    def _placer(self, kind: MachineKind, cache: Cache) -> Controller:
+    def _with_related(self, family: Family, cache: Cache, kind: ReferringKind) -> MachineKind:
+        """Follow what objects of a kind refer to; return the kind that can look it up."""
+        owner = partial(Owner, cache.resource)
+        related = Related(kind, lambda key: self._wake(owner(key)))
+        for resource in family.related:
+            namespaces = self.settings.watch_namespaces if resource.namespaced else ()
+            related.follow_referred(self._cache(resource, namespaces or ("",)))
+        related.follow_referring(cache)
+        return kind.looking_up(related.look_up)
+
+    def _placer(self, kind: PlacedKind, cache: Cache) -> Controller:
         writer = Writer(self.client, cache, f"placement-{cache.resource.plural}")
         queue = self._queue(writer.name)
         placer = Placer(
@@ -206,7 +217,7 @@ class Controllers:
             writer, placer.reconcile, queue, lambda _: self.ownership.leader, placer.concerns
         )
 
-    def _mover(self, kind: MachineKind, cache: Cache) -> Controller:
+    def _mover(self, kind: PlacedKind, cache: Cache) -> Controller:
         writer = Writer(self.client, cache, f"moves-{cache.resource.plural}")
         queue = self._queue(writer.name)
         mover = Mover(

@@ -17,6 +17,7 @@ def driver_makers(settings: Settings, client: Client) -> dict[str, MakeDriver]:
     return {
         "simulation": partial(simulation_driver, default_file=settings.simulation_file),
         "libvirt": partial(_libvirt, settings=settings, client=client),
+        "kubevirt": partial(_kubevirt, settings=settings, client=client),
     }
 
 
@@ -25,3 +26,10 @@ def _libvirt(host: DeclaredHost, settings: Settings, client: Client) -> Driver:
     from novacron.app.libvirt import libvirt_driver  # noqa: PLC0415
 
     return libvirt_driver(host, settings, client)
+
+
+def _kubevirt(host: DeclaredHost, settings: Settings, client: Client) -> Driver:
+    # Loaded when the first such cluster is used.
+    from novacron.app.kubevirt import kubevirt_driver  # noqa: PLC0415
+
+    return kubevirt_driver(host, settings, client)

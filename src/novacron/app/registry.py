@@ -22,11 +22,12 @@ HOST_KIND = HostKind()
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One API group: the module of its kinds, and those that declare machines."""
+    """One API group: the module of its kinds, those that declare machines, and what those need."""
 
     name: str
     kinds: str
     machines: tuple[tuple[Resource, MachineKind], ...]
+    related: tuple[Resource, ...] = ()
 
 
 FAMILIES = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from novacron.controllers.pace import Pace
-from novacron.controllers.ports import MachineKind
+from novacron.controllers.ports import MachineKind, PlacedKind
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
@@ -68,9 +68,9 @@ class MachineController:
         try:
             machine = self.kind.machine(obj)
         except Rejected as error:
-            if await self.writer.status(obj, self.kind.refusal(obj, str(error), self.now())):
-                self.events.warning(obj, "InvalidSpec", str(error))
-            return None
+            if await self.writer.status(obj, self.kind.refusal(obj, error, self.now())):
+                self.events.warning(obj, error.reason, str(error))
+            return error.again
         cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
         if machine.move_over or cancelled:
             await self._forget_move(obj, machine)
@@ -88,6 +88,7 @@ class MachineController:
 
     async def _forget_move(self, obj: Object, machine: Machine) -> None:
         """Take away the record of a move that has ended, and write down where the machine is."""
+        assert isinstance(self.kind, PlacedKind)  # nobody else moves machines
         await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:

@@ -58,9 +58,17 @@ class DriverPool:
         cache.subscribe(self._changed)
 
     def named(self, host: str) -> Driver | None:
-        """Return the driver for a host, or None when no such host is known."""
-        connected = self._connected.get(host)
-        return connected.driver if connected else None
+        """Return the driver for a host, or None when no such host is known.
+
+        What is written as an address needs no declaration: ``kubevirt://`` and the like.
+        """
+        if (connected := self._connected.get(host)) is not None:
+            return connected.driver
+        driver, separator, _ = host.partition("://")
+        if not separator or driver not in self.makers:
+            return None
+        self._connect(DeclaredHost(uid="", name=host, driver=driver, endpoint=host))
+        return self._connected[host].driver
 
     def hosts(self) -> list[str]:
         """Return the names of all hosts there is a driver for."""

@@ -6,7 +6,7 @@ Takes objects as they were just read and touches nothing, so that anyone who may
 from collections.abc import Iterable
 
 from novacron.controllers.ledger import Ledger
-from novacron.controllers.ports import HostKind, MachineKind
+from novacron.controllers.ports import HostKind, PlacedKind
 from novacron.core.errors import Rejected
 from novacron.runtime.resource import Object
 from novacron.scheduler import Decision, choose
@@ -16,7 +16,7 @@ __all__ = ["decide_again"]
 
 def decide_again(
     host_kind: HostKind,
-    kind: MachineKind,
+    kind: PlacedKind,
     obj: Object,
     *,
     hosts: Iterable[Object],

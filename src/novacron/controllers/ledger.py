@@ -6,7 +6,7 @@ Every process keeps one; only the leader's placer decides by it.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from novacron.controllers.ports import HostKind, MachineKind
+from novacron.controllers.ports import HostKind, MachineKind, PlacedKind
 from novacron.core.affinity import Neighbour
 from novacron.core.errors import Rejected
 from novacron.core.host import DeclaredHost
@@ -66,7 +66,7 @@ class Ledger:
         """Keep the table's hosts as a cache has them."""
         cache.subscribe(self._host_changed)
 
-    def follow_machines(self, cache: Cache, kind: MachineKind) -> None:
+    def follow_machines(self, cache: Cache, kind: PlacedKind) -> None:
         """Keep what machines hold as a cache has it."""
 
         def changed(change: Change) -> None:
@@ -75,6 +75,25 @@ class Ledger:
                 self._gone(owner)
             else:
                 self._seen(owner, change, kind)
+
+        cache.subscribe(changed)
+
+    def follow_unplaced(self, cache: Cache, kind: MachineKind) -> None:
+        """Keep whose machines are where, of a kind that takes no room of any host of ours."""
+
+        def changed(change: Change) -> None:
+            owner = Owner(cache.resource, change.key)
+            before = self._uids.get(owner)
+            uid = change.object["metadata"]["uid"] if change.object else None
+            if before is not None and before != uid:
+                self._gone(owner)
+                for machines in self._on_host.values():
+                    machines.discard(before)
+            holding = kind.holding(change.object) if change.object else None
+            if uid is not None and holding is not None:
+                self._uids[owner] = uid
+                self.owners[uid] = owner
+                self._on_host.setdefault(holding.host, set()).add(uid)
 
         cache.subscribe(changed)
 
@@ -108,7 +127,7 @@ class Ledger:
         """Say whether a move is not known to be written."""
         return uid in self._assumed_moves
 
-    def settle_move(self, obj: Object, kind: MachineKind) -> None:
+    def settle_move(self, obj: Object, kind: PlacedKind) -> None:
         """Take for true what an object says of its move."""
         uid, booking = obj["metadata"]["uid"], kind.booking(obj)
         self._assumed_moves.discard(uid)
@@ -139,7 +158,7 @@ class Ledger:
         else:
             self._take(uid, before)
 
-    def held(self, obj: Object, kind: MachineKind) -> Held | None:
+    def held(self, obj: Object, kind: PlacedKind) -> Held | None:
         """Return what an object's machine takes as the object says."""
         holding = kind.holding(obj)
         if holding is None:
@@ -163,7 +182,7 @@ class Ledger:
         for watcher in self._host_watchers:
             watcher(name)
 
-    def _seen(self, owner: Owner, change: Change, kind: MachineKind) -> None:
+    def _seen(self, owner: Owner, change: Change, kind: PlacedKind) -> None:
         assert change.object is not None
         uid = change.object["metadata"]["uid"]
         known = self._uids.get(owner)
@@ -181,7 +200,7 @@ class Ledger:
         if uid not in self._assumed_moves:
             self.settle_move(change.object, kind)
 
-    def _neighbour(self, obj: Object, kind: MachineKind) -> Neighbour | None:
+    def _neighbour(self, obj: Object, kind: PlacedKind) -> Neighbour | None:
         """Return what a machine is to others; translated anew only when its spec changed."""
         uid, generation = obj["metadata"]["uid"], obj["metadata"]["generation"]
         before = self.table.held(uid)

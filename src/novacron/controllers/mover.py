@@ -12,7 +12,7 @@ from functools import partial
 
 from novacron.controllers.bids import Bid, Refused, bid_of, live_or_not
 from novacron.controllers.ledger import Ledger
-from novacron.controllers.ports import MachineKind
+from novacron.controllers.ports import PlacedKind
 from novacron.controllers.waiting import WaitingRoom, assumed
 from novacron.core.errors import Rejected
 from novacron.core.machine import Machine
@@ -36,7 +36,7 @@ TIDY_AGAIN = timedelta(seconds=2)
 class Mover:
     """Moves the machines of one kind."""
 
-    kind: MachineKind
+    kind: PlacedKind
     writer: Writer
     ledger: Ledger
     events: Events

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from novacron.controllers.ledger import Ledger
-from novacron.controllers.ports import MachineKind
+from novacron.controllers.ports import PlacedKind
 from novacron.controllers.waiting import WaitingRoom, assumed
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.devices import HostDevice
@@ -38,7 +38,7 @@ SAID = "; the last one said: "
 class Placer:
     """Places the machines of one kind."""
 
-    kind: MachineKind
+    kind: PlacedKind
     writer: Writer
     ledger: Ledger
     events: Events
@@ -72,7 +72,7 @@ class Placer:
         try:
             machine = self.kind.machine(obj)
         except Rejected as error:
-            await self._refuse(obj, str(error))
+            await self._refuse(obj, error)
             return None
         if machine.host is None:
             return await self._place(obj, machine)
@@ -181,9 +181,9 @@ class Placer:
         if written and trouble:
             self.events.warning(obj, trouble.reason, trouble.message)
 
-    async def _refuse(self, obj: Object, why: str) -> None:
+    async def _refuse(self, obj: Object, why: Rejected) -> None:
         if await self.writer.status(obj, self.kind.refusal(obj, why, self.now())):
-            self.events.warning(obj, "InvalidSpec", why)
+            self.events.warning(obj, why.reason, str(why))
 
 
 def _held(machine: Machine, host: str, resources: Resources, devices: Iterable[HostDevice]) -> Held:

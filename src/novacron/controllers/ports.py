@@ -1,16 +1,18 @@
 """What controllers need to know of a family: how its objects say "machine" and "host"."""
 
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from novacron.core.affinity import Neighbour
+from novacron.core.errors import Rejected
 from novacron.core.host import DeclaredHost, HostReport
 from novacron.core.machine import Holding, Machine
 from novacron.core.move import Move
 from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
 
-__all__ = ["HostKind", "MachineKind"]
+__all__ = ["HostKind", "LookUp", "MachineKind", "PlacedKind", "Reference", "ReferringKind"]
 
 
 class MachineKind(Protocol):
@@ -22,7 +24,23 @@ class MachineKind(Protocol):
         """Return the machine an object declares; raise Rejected when it cannot be one."""
 
     def holding(self, obj: dict[str, Any]) -> Holding | None:
-        """Return what is reserved for it, without parsing more of the object than that."""
+        """Return what is reserved for it, without parsing more of the object than that.
+
+        Where machines are not placed by us, it says at once where they are made.
+        """
+
+    def status(
+        self, obj: dict[str, Any], machine: Machine, report: MachineReport
+    ) -> dict[str, Any]:
+        """Return the object's whole status after a round."""
+
+    def refusal(self, obj: dict[str, Any], why: Rejected, now: datetime) -> dict[str, Any]:
+        """Return the whole status of an object that cannot be a machine, or not yet."""
+
+
+@runtime_checkable
+class PlacedKind(MachineKind, Protocol):
+    """A kind whose machines are placed on hosts, and moved between them, by us."""
 
     def booking(self, obj: dict[str, Any]) -> Holding | None:
         """Return what is reserved for it where it moves to."""
@@ -47,13 +65,28 @@ class MachineKind(Protocol):
     def unplaced(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return the object without finalizer and record, for a machine that was never made."""
 
-    def status(
-        self, obj: dict[str, Any], machine: Machine, report: MachineReport
-    ) -> dict[str, Any]:
-        """Return the object's whole status after a round."""
 
-    def refusal(self, obj: dict[str, Any], why: str, now: datetime) -> dict[str, Any]:
-        """Return the whole status of an object that cannot be understood."""
+class Reference(NamedTuple):
+    """An object that another one refers to."""
+
+    plural: str
+    namespace: str
+    name: str
+
+
+# Finds what is referred to; None where there is no such thing.
+LookUp = Callable[[Reference], dict[str, Any] | None]
+
+
+@runtime_checkable
+class ReferringKind(Protocol):
+    """A kind whose objects mean something only together with others they refer to."""
+
+    def references(self, obj: dict[str, Any]) -> Iterable[Reference]:
+        """Return what an object refers to: when that changes, the object is looked at again."""
+
+    def looking_up(self, look_up: LookUp) -> MachineKind:
+        """Return the kind with a way to find what its objects refer to."""
 
 
 class HostKind(Protocol):

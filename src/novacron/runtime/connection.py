@@ -20,8 +20,19 @@ from novacron.runtime.credentials import (
     TokenFile,
 )
 
-__all__ = ["Connection", "NoCluster", "from_kubeconfig", "from_pod"]
+__all__ = ["Connection", "NoCluster", "from_kubeconfig", "from_pod", "from_text"]
 
+# Fields of a kubeconfig that name files and programs of the machine it is used on.
+NAMING_OURS = frozenset(
+    {
+        "auth-provider",
+        "certificate-authority",
+        "client-certificate",
+        "client-key",
+        "exec",
+        "tokenFile",
+    }
+)
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -70,6 +81,32 @@ def from_kubeconfig(path: Path | None = None, context: str | None = None) -> Con
     if not documents:
         raise NoCluster(f"no kubeconfig at {', '.join(map(str, candidates))}")
     return _from_documents(documents, context)
+
+
+def from_text(text: str) -> Connection:
+    """Return the connection of a kubeconfig that somebody else wrote.
+
+    It may hold certificates and tokens. It may not name files or programs: they would be ours.
+    """
+    import yaml  # noqa: PLC0415 - 50 ms that a pod never needs
+
+    try:
+        document = dict(yaml.safe_load(text) or {})
+        _require_self_contained(document)
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
+        # What is wrong with it may quote a secret.
+        raise NoCluster("it is not a kubeconfig") from error
+    return _from_documents({Path("the kubeconfig"): document}, None)
+
+
+def _require_self_contained(document: dict[str, Any]) -> None:
+    entries = [entry.get("user") or {} for entry in document.get("users") or ()]
+    entries += [entry.get("cluster") or {} for entry in document.get("clusters") or ()]
+    for found in sorted(NAMING_OURS & {field for entry in entries for field in entry}):
+        raise NoCluster(
+            f"its {found} names something of the machine it came from: put certificates and tokens "
+            "into it instead (kubectl config view --flatten --raw)"
+        )
 
 
 def _candidates(path: Path | None) -> list[Path]:

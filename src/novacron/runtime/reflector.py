@@ -44,7 +44,7 @@ class Reflector:
     observer: WatchObserver | None = None
     selector: str | None = None
     labels: str | None = None
-    trouble: str | None = None
+    trouble: ApiError | None = None
     page_size: int = PAGE_SIZE
     random: Random = field(default_factory=Random)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -130,7 +130,7 @@ class Reflector:
 
     async def _pause(self, error: ApiError) -> None:
         self._failures += 1
-        self.trouble = error.message
+        self.trouble = error
         pause = min(0.1 * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_SECONDS)
         pause = max(pause * self.random.uniform(0.5, 1.0), error.retry_after or 0.0)
         log.warning(

@@ -6,19 +6,24 @@ how a machine is: the cluster tells.
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
 
 from novacron.core.errors import Unreachable
 from novacron.drivers.kubevirt.names import CLAIMS, INSTANCES, MACHINES, STORAGE_CLASSES, UID
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.client import Client
+from novacron.runtime.errors import NotFound
 from novacron.runtime.reflector import Reflector
-from novacron.runtime.resource import Key, Object, Resource
+from novacron.runtime.resource import Key, Object
 
-__all__ = ["Belongings", "Cluster"]
+__all__ = ["Belongings", "Cluster", "Index"]
+
+Connect = Callable[[], AbstractAsyncContextManager[Client]]
 
 PATIENCE_SECONDS = 10.0
+RECONNECT_SECONDS = 60.0
+INSTALL = "https://kubevirt.io/user-guide/cluster_admin/installation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class Belongings:
 
 
 @dataclass(slots=True)
-class _Index:
+class Index:
     """Which objects of one kind belong to which machine."""
 
     cache: Cache
@@ -71,26 +76,39 @@ class _Index:
 
 @dataclass(slots=True)
 class Cluster:
-    """One cluster as its API server tells of it."""
+    """One cluster as its API server tells of it.
 
-    client: Client
+    ``connect`` gives the client for as long as the cluster is followed, and is asked again when
+    that did not help for a while: what says how to reach the cluster may have changed.
+    """
+
     name: str
+    connect: Connect
     namespaces: tuple[str, ...] = ("",)
-    machines: _Index = field(init=False)
-    instances: _Index = field(init=False)
-    claims: _Index = field(init=False)
+    machines: Index = field(init=False)
+    instances: Index = field(init=False)
+    claims: Index = field(init=False)
     classes: Cache = field(default_factory=lambda: Cache(STORAGE_CLASSES))
     _tell: Callable[[str], None] | None = None
     _waiting: set[str] = field(default_factory=set)
+    _open: AsyncExitStack | None = None
+    _client: Client | None = None
     _reflectors: list[Reflector] = field(default_factory=list)
-    _following: "asyncio.Task[None] | None" = None
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _opened_at: float = 0.0
 
     def __post_init__(self) -> None:
-        self.machines = self._index(MACHINES)
-        self.instances = self._index(INSTANCES)
-        self.claims = self._index(CLAIMS)
+        self.machines = Index(Cache(MACHINES), self._told)
+        self.instances = Index(Cache(INSTANCES), self._told)
+        self.claims = Index(Cache(CLAIMS), self._told)
         self.classes.subscribe(self._class_changed)
-        self._reflectors.append(Reflector(self.client, self.classes))
+
+    @property
+    def client(self) -> Client:
+        """The client of a cluster that was reached."""
+        if self._client is None:
+            raise RuntimeError("the cluster is used before it was reached")
+        return self._client
 
     def on_change(self, tell: Callable[[str], None]) -> None:
         """Have the UID of every machine told about which the cluster has news."""
@@ -98,25 +116,27 @@ class Cluster:
 
     async def ready(self) -> None:
         """Wait until everything was listed once; raise Unreachable when that takes too long."""
-        if self._following is None:
-            self._following = asyncio.create_task(self._follow(), name=f"follow {self.name}")
-        if trouble := self.trouble:
-            raise Unreachable(trouble, reason="KubeVirtApiError")
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                for cache in self._caches:
-                    await cache.synced()
-            return
-        why = self.trouble or f"cluster {self.name} has not told of its machines yet"
-        raise Unreachable(why, reason="KubeVirtApiError")
+        async with self._opening:
+            if self._open is None or self._is_hopeless:
+                await self.close()
+                await self._begin()
+        if self.trouble is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    for cache in self._caches:
+                        await cache.synced()
+                return
+        raise Unreachable(self.trouble or f"cluster {self.name} has not told of its machines yet")
 
     @property
     def trouble(self) -> str | None:
         """Return why the cluster cannot be followed at present, or None when it can."""
         for reflector in self._reflectors:
-            if reflector.trouble is not None:
-                what = reflector.cache.resource
-                return f"{what} of cluster {self.name} cannot be followed: {reflector.trouble}"
+            what, trouble = reflector.cache.resource, reflector.trouble
+            if isinstance(trouble, NotFound):
+                return f"the cluster knows no {what}: install KubeVirt ({INSTALL})"
+            if trouble is not None:
+                return f"{what} cannot be followed: {trouble.message}"
         return None
 
     def of(self, uid: str) -> Belongings:
@@ -137,17 +157,29 @@ class Cluster:
 
     async def close(self) -> None:
         """Stop following."""
-        if self._following is not None:
-            self._following.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._following
+        opened, self._open, self._client = self._open, None, None
+        self._reflectors = []
+        if opened is not None:
+            await opened.aclose()
 
-    def _index(self, resource: Resource) -> _Index:
-        cache = Cache(resource)
-        self._reflectors += [
-            Reflector(self.client, cache, namespace, labels=UID) for namespace in self.namespaces
+    @property
+    def _is_hopeless(self) -> bool:
+        age = asyncio.get_running_loop().time() - self._opened_at
+        return self.trouble is not None and age > RECONNECT_SECONDS
+
+    async def _begin(self) -> None:
+        self._opened_at = asyncio.get_running_loop().time()
+        opened = AsyncExitStack()
+        self._client = await opened.enter_async_context(self.connect())
+        self._open = opened
+        self._reflectors = [
+            Reflector(self._client, cache, namespace, labels=UID)
+            for cache in (self.machines.cache, self.instances.cache, self.claims.cache)
+            for namespace in self.namespaces
         ]
-        return _Index(cache, self._told)
+        self._reflectors.append(Reflector(self._client, self.classes))
+        following = asyncio.create_task(self._follow(), name=f"follow {self.name}")
+        opened.push_async_callback(_ended, following)
 
     @property
     def _caches(self) -> tuple[Cache, ...]:
@@ -167,3 +199,9 @@ class Cluster:
         del change
         for uid in self._waiting:
             self._told(uid)
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

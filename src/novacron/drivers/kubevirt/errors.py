@@ -35,7 +35,7 @@ def in_our_words() -> Iterator[None]:
     except api.Overloaded as error:
         raise DriverError(_overloaded(error), reason="KubeVirtApiError") from error
     except api.ApiError as error:
-        raise Unreachable(error.message, reason="KubeVirtApiError") from error
+        raise Unreachable(error.message) from error
 
 
 def _overloaded(error: api.ApiError) -> str:

@@ -1,4 +1,4 @@
-"""What a guest is told about itself: a Secret of the machine's own that KubeVirt makes a disk of."""
+"""What a guest is told about itself: a Secret of the machine's own, made a disk by KubeVirt."""
 
 import base64
 from collections.abc import Awaitable, Callable

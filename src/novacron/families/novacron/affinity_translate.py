@@ -139,7 +139,9 @@ def _host_term(written: Object) -> HostTerm:
     fields = tuple(map(_requirement, written.get("matchFields") or ()))
     for each in fields:
         if each.key != NAME_FIELD:
-            raise Rejected(f"matchFields knows only {NAME_FIELD}, not {each.key}")
+            raise Rejected(
+                f"matchFields knows only {NAME_FIELD}, not {each.key}", reason="InvalidSpec"
+            )
     return HostTerm(tuple(map(_requirement, written.get("matchExpressions") or ())), fields)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from novacron.core.affinity import Neighbour
 from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.errors import Rejected
 from novacron.core.image import PullPolicy
 from novacron.core.machine import (
     Holding,
@@ -171,10 +172,10 @@ class VirtualMachineKind:
             status |= written_snapshots(report.snapshots)
         return status
 
-    def refusal(self, obj: Object, why: str, now: datetime) -> Object:
+    def refusal(self, obj: Object, why: Rejected, now: datetime) -> Object:
         """Return the status of an object that cannot be understood."""
         status: Object = dict(obj.get("status") or {})
-        claim = Condition("Ready", "False", "InvalidSpec", why)
+        claim = Condition("Ready", "False", why.reason, str(why))
         conditions = merge_conditions(conditions_of(status), {"Ready": claim}, now)
         return status | {
             "phase": Phase.FAILED.value,

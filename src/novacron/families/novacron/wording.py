@@ -29,7 +29,9 @@ def as_the_schema_says() -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Rejected(f"the object is not as its definition says: {error!r}") from error
+        raise Rejected(
+            f"the object is not as its definition says: {error!r}", reason="InvalidSpec"
+        ) from error
 
 
 def amounts(written: Mapping[str, Any] | None) -> Resources | None:

@@ -1,0 +1,74 @@
+"""Makes drivers for KubeVirt clusters: the operator's own, and those a Secret says how to reach."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+
+from novacron.app.images import secret_data
+from novacron.app.settings import Settings
+from novacron.core.declaration import SecretKey
+from novacron.core.errors import Rejected
+from novacron.core.host import DeclaredHost
+from novacron.drivers.kubevirt import Cluster, KubeVirtDriver
+from novacron.runtime.client import Client
+from novacron.runtime.connection import NoCluster, from_text
+
+__all__ = ["kubevirt_driver"]
+
+KUBECONFIG = "kubeconfig"
+SCHEME = "kubevirt://"
+
+
+def kubevirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> KubeVirtDriver:
+    """Return the driver of a cluster.
+
+    An address of ``kubevirt://`` is the cluster that the operator is in, and one of
+    ``kubevirt://NAMESPACE/SECRET`` that of the kubeconfig in a Secret. A Host has its Secret in the
+    operator's namespace.
+    """
+    secret = _secret_of(host, settings)
+    connect = partial(_near, client) if secret is None else partial(_far, client, *secret)
+    cluster = Cluster(host.name, connect, settings.watch_namespaces or ("",))
+    return KubeVirtDriver(cluster, partial(_entry, client), owned=secret is None)
+
+
+def _secret_of(host: DeclaredHost, settings: Settings) -> tuple[str, str] | None:
+    if host.credentials is not None:
+        return settings.namespace, host.credentials
+    address = (host.endpoint or SCHEME).removeprefix(SCHEME)
+    if not address:
+        return None
+    namespace, _, name = address.partition("/")
+    return namespace, name
+
+
+@asynccontextmanager
+async def _near(client: Client) -> AsyncIterator[Client]:
+    yield client  # it is the operator's, and stays open
+
+
+@asynccontextmanager
+async def _far(client: Client, namespace: str, name: str) -> AsyncIterator[Client]:
+    data = await secret_data(client, name, namespace)
+    if KUBECONFIG not in data:
+        raise Rejected(
+            f"Secret {namespace}/{name} has no entry {KUBECONFIG} that says how to reach a cluster",
+            reason="KubeVirtApiError",
+        )
+    try:
+        connection = from_text(data[KUBECONFIG].decode(errors="replace"))
+    except NoCluster as error:
+        raise Rejected(
+            f"the {KUBECONFIG} of Secret {namespace}/{name} cannot be used: {error}",
+            reason="KubeVirtApiError",
+        ) from error
+    async with Client(connection) as far:
+        yield far
+
+
+async def _entry(client: Client, namespace: str, source: SecretKey) -> bytes | None:
+    try:
+        data = await secret_data(client, source.name, namespace)
+    except Rejected:
+        return None
+    return data.get(source.key)
