@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from declared import Object, install
-from novacron.app.generate import CRDS
+from novacron.app.generate import CRDS, OTHER_CRDS
 from novacron.families.novacron.kinds import RESOURCES
+from novacron.families.viti.kinds import RESOURCES as VITI
 from novacron.localcluster.controlplane import ControlPlane
 
 ROOT = Path(__file__).parents[2]
@@ -19,9 +20,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="session")
 def plane(control_plane: ControlPlane) -> ControlPlane:
     """The shared API server with the committed definitions on it."""
-    for versions in RESOURCES:
-        name = versions[0].__kind__.full_name
-        install(control_plane, (ROOT / CRDS / f"{name}.yaml").read_text(encoding="utf-8"), name)
+    for directory, kinds in ((CRDS, RESOURCES), (OTHER_CRDS, VITI)):
+        for name in (versions[0].__kind__.full_name for versions in kinds):
+            file = ROOT / directory / f"{name}.yaml"
+            install(control_plane, file.read_text(encoding="utf-8"), name)
     return control_plane
 
 

@@ -36,6 +36,7 @@ FAMILIES = {
         "novacron.families.novacron.kinds",
         ((VIRTUAL_MACHINES, VirtualMachineKind()),),
     ),
+    "viti": Family("viti", "novacron.families.viti.kinds", ()),
 }
 
 

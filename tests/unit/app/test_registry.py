@@ -23,7 +23,7 @@ def test_every_resource_is_named_as_its_type() -> None:
 
 def test_an_unknown_family_is_answered_with_those_there_are() -> None:
     """A typo should not need the documentation."""
-    with pytest.raises(ValueError, match="no API family is called nova; there are: novacron, all"):
+    with pytest.raises(ValueError, match="no API family is called nova; there are: novacron, viti"):
         chosen(["nova"])
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from novacron.crd import Atomic, Model
-from novacron.families.novacron.shared_types import Amount
+from novacron.families.shared_types import Amount
 
 __all__ = ["HostCpu", "HostDevice", "HostNuma", "HostStorage"]
 

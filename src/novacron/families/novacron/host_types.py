@@ -25,8 +25,8 @@ from novacron.families.novacron.host_facts_types import (
 )
 from novacron.families.novacron.host_move_types import HostDrain, LibvirtMigration
 from novacron.families.novacron.network_types import HostNetwork, LibvirtNetwork
-from novacron.families.novacron.shared_types import Amounts, Condition, Labels
 from novacron.families.novacron.volume_types import KeptVolume, StorageClassName
+from novacron.families.shared_types import Amounts, Condition, Labels
 
 __all__ = [
     "Host",

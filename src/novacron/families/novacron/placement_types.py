@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from novacron.crd import Atomic, Model, Rule
-from novacron.families.novacron.shared_types import Labels
+from novacron.families.shared_types import Labels
 
 __all__ = [
     "Affinity",

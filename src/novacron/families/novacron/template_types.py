@@ -10,8 +10,8 @@ from pydantic import Field
 
 from novacron.crd import Atomic, IntOrString, ListMap, Model, PositiveQuantity, Rule
 from novacron.families.novacron.placement_types import Affinity, Toleration
-from novacron.families.novacron.shared_types import Labels, Name, Text
 from novacron.families.novacron.volume_types import Volume
+from novacron.families.shared_types import Labels, Name, Text
 
 __all__ = [
     "AddressConfig",

@@ -1,26 +1,26 @@
 """VirtualMachine ``novacron.io/v1alpha1``: every field of the specification and a few of ours."""
 
-from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from novacron.core.move import MoveResult
 from novacron.core.report import Phase
 from novacron.crd import (
     AGE,
     Atomic,
     Column,
     CustomResource,
-    IntOrString,
     ListMap,
     ListSet,
     Model,
     Rule,
     kind,
 )
-from novacron.families.novacron.shared_types import Amount, Amounts, Condition
-from novacron.families.novacron.snapshot_types import (
+from novacron.families.move_types import MigrationStatus
+from novacron.families.novacron.template_types import MachineTemplate
+from novacron.families.novacron.volume_types import VolumeStatus, volumes_stay_what_they_are
+from novacron.families.shared_types import Amount, Amounts, Condition
+from novacron.families.snapshot_types import (
     RestoreRequest,
     RestoreStatus,
     ScheduleStatus,
@@ -28,16 +28,12 @@ from novacron.families.novacron.snapshot_types import (
     SnapshotRequest,
     SnapshotStatus,
 )
-from novacron.families.novacron.template_types import MachineTemplate
-from novacron.families.novacron.volume_types import VolumeStatus, volumes_stay_what_they_are
+from novacron.families.update_types import UpdateStrategy
 
 __all__ = [
     "DeviceStatus",
     "MigrationPolicy",
-    "MigrationStatus",
     "ResourceUsage",
-    "RollingUpdate",
-    "UpdateStrategy",
     "UsageStatus",
     "VirtualMachine",
     "VirtualMachineSpec",
@@ -70,37 +66,6 @@ class MigrationPolicy(Model):
         | None
     ) = None
     """How fast it may be moved; without it, as fast as can be."""
-
-
-class RollingUpdate(Model):
-    """How many machines may be away at once."""
-
-    max_unavailable: Annotated[
-        IntOrString,
-        Rule(
-            "type(self) == int ? self >= 0 : string(self).matches('^[0-9]{1,3}%$')",
-            "must be a whole number or a percentage such as 25%",
-        ),
-    ] = 1
-    """A number of machines or a percentage of them."""
-
-
-class UpdateStrategy(Model):
-    """How a change that needs a restart is made."""
-
-    __rules__ = (
-        Rule(
-            "!has(self.rollingUpdate) || self.type == 'RollingUpdate'",
-            "rollingUpdate is for type RollingUpdate only",
-            field_path=".rollingUpdate",
-            reason="FieldValueForbidden",
-        ),
-    )
-
-    type: Literal["RollingUpdate", "Recreate"] = "RollingUpdate"
-    """RollingUpdate gives notice and asks maxUnavailable, Recreate restarts at once."""
-    rolling_update: RollingUpdate | None = None
-    """How fast RollingUpdate goes."""
 
 
 class VirtualMachineSpec(Model):
@@ -155,33 +120,6 @@ class UsageStatus(Model):
     """Memory."""
     disk: ResourceUsage | None = None
     """The first disk."""
-
-
-class MigrationStatus(Model):
-    """The move that is under way, or the last one."""
-
-    id: str | None = None
-    """Which move it is; another one has another id."""
-    source_node: str | None = None
-    """The host it leaves."""
-    target_node: str | None = None
-    """The host it moves to."""
-    start_time: datetime | None = None
-    """When the move began."""
-    end_time: datetime | None = None
-    """When it was over."""
-    progress: Annotated[int, Field(ge=0, le=100)] | None = None
-    """How much is done, in percent."""
-    transferred_bytes: Annotated[int, Field(ge=0)] | None = None
-    """How much was sent so far, or in all."""
-    downtime_milliseconds: Annotated[int, Field(ge=0)] | None = None
-    """For how long the guest stood still in the end."""
-    result: MoveResult | None = None
-    """How it ended; without it, it is under way."""
-    reason: str | None = None
-    """Why it ended so, in one word that can be searched for."""
-    message: str | None = None
-    """Why it ended so, in a sentence."""
 
 
 class DeviceStatus(Model):

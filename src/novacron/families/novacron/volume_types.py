@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from novacron.crd import Model, PositiveQuantity, Rule
-from novacron.families.novacron.shared_types import Amount, Name
+from novacron.families.shared_types import Amount, Name
 
 __all__ = ["KeptVolume", "StorageClassName", "Volume", "VolumeStatus", "volumes_stay_what_they_are"]
 

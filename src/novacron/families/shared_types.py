@@ -1,4 +1,4 @@
-"""Types that several kinds of this family are built from."""
+"""Types that kinds of every family are built from."""
 
 from datetime import datetime
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What a VirtualMachine says about snapshots: the policy, orders, and what there is."""
+"""What a machine of any family says about snapshots: the policy, orders, and what there is."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from novacron.crd import Model, Rule
-from novacron.families.novacron.shared_types import Amount, Name
+from novacron.families.shared_types import Amount, Name
 
 __all__ = [
     "RestoreRequest",
