@@ -205,7 +205,7 @@ class Controllers:
             namespaces = self.settings.watch_namespaces if resource.namespaced else ()
             related.follow_referred(self._cache(resource, namespaces or ("",)))
         related.follow_referring(cache)
-        return kind.looking_up(related.look_up)
+        return kind.amid(related)
 
     def _placer(self, kind: PlacedKind, cache: Cache) -> Controller:
         writer = Writer(self.client, cache, f"placement-{cache.resource.plural}")

@@ -1,8 +1,8 @@
 """What controllers need to know of a family: how its objects say "machine" and "host"."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from novacron.core.affinity import Neighbour
 from novacron.core.errors import Rejected
@@ -11,8 +11,9 @@ from novacron.core.machine import Holding, Machine
 from novacron.core.move import Move
 from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
+from novacron.core.surroundings import Reference, Surroundings
 
-__all__ = ["HostKind", "LookUp", "MachineKind", "PlacedKind", "Reference", "ReferringKind"]
+__all__ = ["HostKind", "MachineKind", "PlacedKind", "ReferringKind"]
 
 
 class MachineKind(Protocol):
@@ -66,18 +67,6 @@ class PlacedKind(MachineKind, Protocol):
         """Return the object without finalizer and record, for a machine that was never made."""
 
 
-class Reference(NamedTuple):
-    """An object that another one refers to."""
-
-    plural: str
-    namespace: str
-    name: str
-
-
-# Finds what is referred to; None where there is no such thing.
-LookUp = Callable[[Reference], dict[str, Any] | None]
-
-
 @runtime_checkable
 class ReferringKind(Protocol):
     """A kind whose objects mean something only together with others they refer to."""
@@ -85,7 +74,7 @@ class ReferringKind(Protocol):
     def references(self, obj: dict[str, Any]) -> Iterable[Reference]:
         """Return what an object refers to: when that changes, the object is looked at again."""
 
-    def looking_up(self, look_up: LookUp) -> MachineKind:
+    def amid(self, surroundings: Surroundings) -> MachineKind:
         """Return the kind with a way to find what its objects refer to."""
 
 

@@ -1,9 +1,10 @@
 """Has objects looked at again when something changes that they refer to."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from novacron.controllers.ports import Reference, ReferringKind
+from novacron.controllers.ports import ReferringKind
+from novacron.core.surroundings import Reference
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.resource import Key, Object
 
@@ -12,7 +13,10 @@ __all__ = ["Related"]
 
 @dataclass(slots=True)
 class Related:
-    """Knows which objects of a kind refer to which others; ``wake`` gets the key of each."""
+    """Satisfies ``Surroundings``, and knows which objects of a kind refer to which others.
+
+    ``wake`` gets the key of each that refers to something that changed.
+    """
 
     kind: ReferringKind
     wake: Callable[[Key], None]
@@ -30,15 +34,20 @@ class Related:
         self._caches[plural] = cache
 
         def changed(change: Change) -> None:
-            reference = Reference(plural, change.key.namespace, change.key.name)
-            for key in self._referring.get(reference, ()):
-                self.wake(key)
+            named = Reference(plural, change.key.namespace, change.key.name)
+            for reference in (named, named._replace(name="")):
+                for key in self._referring.get(reference, ()):
+                    self.wake(key)
 
         cache.subscribe(changed)
 
-    def look_up(self, reference: Reference) -> Object | None:
+    def get(self, reference: Reference) -> Object | None:
         """Return what an object refers to, if it is there."""
         return self._caches[reference.plural].get(Key(reference.namespace, reference.name))
+
+    def every(self, plural: str) -> Iterator[Object]:
+        """Return all objects of a kind."""
+        return self._caches[plural].objects()
 
     def _referring_changed(self, change: Change) -> None:
         before = self._references.pop(change.key, frozenset())

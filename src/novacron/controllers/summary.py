@@ -43,6 +43,7 @@ def summarise(
         move=round_.move,
         leftovers=round_.leftovers,
         snapshots=round_.snapshots,
+        at=now,
     )
 
 

@@ -103,6 +103,7 @@ class FirstDisk:
     storage_class: str | None = None
     access: Access | None = None
     block: bool | None = None
+    bus: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

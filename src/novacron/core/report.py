@@ -1,6 +1,7 @@
 """What one round found out about a machine, for its family to write down in its own words."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from novacron.core.conditions import Condition
@@ -32,6 +33,7 @@ class MachineReport:
     """Everything a family's status can say; ``phase`` is None when nobody can tell.
 
     Without ``move`` what was written about the last one stays, and without ``leftovers`` those.
+    ``at`` is when all this was found out.
     """
 
     phase: Phase | None
@@ -44,6 +46,7 @@ class MachineReport:
     move: MoveReport | None = None
     leftovers: frozenset[str] | None = None
     snapshots: SnapshotReport | None = None
+    at: datetime | None = None
 
 
 def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcome]) -> Phase | None:

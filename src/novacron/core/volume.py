@@ -67,7 +67,8 @@ class Volume:
 
     ``storage_class`` of None is the host's own storage. ``existing`` is the id of a volume that
     was kept; without it, one is made. ``access`` of None is what its storage does best, and
-    ``block`` whether the guest is given a device or a file in a file system, where that differs.
+    ``block`` whether storage gives a device or a file system, where that differs. ``bus`` is how
+    the guest sees it.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Volume:
     reclaim: Reclaim = Reclaim.RETAIN
     existing: str | None = None
     block: bool | None = None
+    bus: str | None = None
 
     def id_for(self, machine: str, uid: str) -> str:
         """Return what it is called within the namespace of the machine that asks for it."""

@@ -79,13 +79,13 @@ def owned_by(declared: Declaration | None) -> Object:
 def template(plan: MachinePlan) -> Object:
     """Return what an instance of the machine is like."""
     order = _boot_numbers(plan)
-    disks = [_disk(name, order.get((DISK, name))) for name in _disk_names(plan)]
+    disks = [_disk(name, bus, order.get((DISK, name))) for name, bus in _disks(plan)]
     volumes: list[Object] = [
         {"name": name, "persistentVolumeClaim": {"claimName": claim_name(plan.ref, name)}}
-        for name in _disk_names(plan)
+        for name, _ in _disks(plan)
     ]
     if _tells_guest(plan):
-        disks.append(_disk(CLOUD_INIT, None))
+        disks.append(_disk(CLOUD_INIT, None, None))
         volumes.append({"name": CLOUD_INIT, "cloudInitNoCloud": _cloud_init(plan)})
     nics = plan.nics or (Nic("", name="default"),)
     domain = {
@@ -114,25 +114,27 @@ def is_pod_network(nic: Nic) -> bool:
     return nic.segment is None and nic.network in POD_NETWORKS
 
 
-def _disk_names(plan: MachinePlan) -> Iterator[str]:
-    yield plan.first_disk.name
+def _disks(plan: MachinePlan) -> Iterator[tuple[str, str | None]]:
+    """Return each disk's name and how the guest is to see it."""
+    yield plan.first_disk.name, plan.first_disk.bus
     for volume in plan.volumes or ():
-        yield volume.name
+        yield volume.name, volume.bus
 
 
 def _boot_numbers(plan: MachinePlan) -> dict[tuple[str, str], int]:
     """Return which device is tried when; no two may have the same number."""
     classes = plan.hardware.boot_order or USUAL_ORDER
     devices: dict[str, Iterable[str]] = {
-        DISK: _disk_names(plan),
+        DISK: (name for name, _ in _disks(plan)),
         NETWORK: (nic.name for nic in plan.nics) if plan.hardware.boot_order else (),
     }
     ordered = [(each, name) for each in classes for name in devices.get(each, ())]
     return {device: number for number, device in enumerate(ordered, start=1)}
 
 
-def _disk(name: str, boot: int | None) -> Object:
-    return {"name": name, "disk": {"bus": "virtio"}} | ({"bootOrder": boot} if boot else {})
+def _disk(name: str, bus: str | None, boot: int | None) -> Object:
+    wanted: Object = {"name": name, "disk": {"bus": bus or "virtio"}}
+    return wanted | ({"bootOrder": boot} if boot else {})
 
 
 def _tells_guest(plan: MachinePlan) -> bool:

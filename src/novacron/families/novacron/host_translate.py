@@ -22,7 +22,7 @@ from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib, mib
 from novacron.families.novacron.affinity_translate import devices_of, written_devices
 from novacron.families.novacron.volume_translate import classes_of, written_kept
-from novacron.families.novacron.wording import (
+from novacron.families.wording import (
     amounts,
     as_the_schema_says,
     conditions_of,

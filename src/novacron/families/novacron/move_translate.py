@@ -20,7 +20,7 @@ from novacron.core.move import (
 )
 from novacron.core.quantity import parse_bandwidth
 from novacron.families.novacron.placement_record import wants_elsewhere
-from novacron.families.novacron.wording import time_of, written_time
+from novacron.families.wording import time_of, written_time
 
 __all__ = [
     "ANYWHERE",

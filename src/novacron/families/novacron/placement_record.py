@@ -11,7 +11,7 @@ from typing import Any
 
 from novacron.core.placement import Placement
 from novacron.families.novacron.affinity_translate import devices_of, written_devices
-from novacron.families.novacron.wording import amounts, written_amounts
+from novacron.families.wording import amounts, written_amounts
 
 __all__ = ["PLACEMENT", "recorded", "wants_elsewhere", "written_record"]
 

@@ -14,7 +14,7 @@ from novacron.core.snapshot import (
     SnapshotReport,
     SnapshotWishes,
 )
-from novacron.families.novacron.wording import time_of, written_time
+from novacron.families.wording import time_of, written_time
 
 __all__ = ["wishes_of", "written_snapshots"]
 

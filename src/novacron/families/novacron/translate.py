@@ -60,7 +60,7 @@ from novacron.families.novacron.volume_translate import (
     volume_of,
     written_volumes,
 )
-from novacron.families.novacron.wording import (
+from novacron.families.wording import (
     amounts,
     as_the_schema_says,
     conditions_of,
