@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from novacron.controllers.ports import MachineKind
 from novacron.families.novacron.host_translate import HostKind
 from novacron.families.novacron.translate import VirtualMachineKind
+from novacron.families.viti.translate import MachineKind as VitiMachineKind
 from novacron.runtime.resource import Resource
 
 __all__ = ["FAMILIES", "HOSTS", "HOST_KIND", "VIRTUAL_MACHINES", "Family", "chosen"]
 
 VIRTUAL_MACHINES = Resource("novacron.io", "v1alpha1", "virtualmachines", "VirtualMachine")
+VITI = "vitistack.io"
+VITI_MACHINES = Resource(VITI, "v1alpha1", "machines", "Machine")
 # Machines of every family run on the same hosts, so this kind is served with each of them.
 HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
 HOST_KIND = HostKind()
@@ -28,6 +31,7 @@ class Family:
     kinds: str
     machines: tuple[tuple[Resource, MachineKind], ...]
     related: tuple[Resource, ...] = ()
+    made_in_kubevirt: bool = False
 
 
 FAMILIES = {
@@ -36,7 +40,16 @@ FAMILIES = {
         "novacron.families.novacron.kinds",
         ((VIRTUAL_MACHINES, VirtualMachineKind()),),
     ),
-    "viti": Family("viti", "novacron.families.viti.kinds", ()),
+    "viti": Family(
+        "viti",
+        "novacron.families.viti.kinds",
+        ((VITI_MACHINES, VitiMachineKind()),),
+        (
+            Resource(VITI, "v1alpha1", "networkconfigurations", "NetworkConfiguration"),
+            Resource(VITI, "v1alpha1", "machineclasses", "MachineClass", namespaced=False),
+        ),
+        made_in_kubevirt=True,
+    ),
 }
 
 

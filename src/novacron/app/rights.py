@@ -77,11 +77,42 @@ OWN = [
 
 def for_machines(families: Collection[str]) -> list[Manifest]:
     """Return the rights to the machines of these families, wherever they are declared."""
-    kinds = [resource for family in chosen(families) for resource, _ in family.machines]
-    # app.claimed_images: pvc:// images of the machines beside them
-    claims = _rule("", ["persistentvolumeclaims"], ["get"])
-    # controllers.placement writes records, and asks what became of one that got no answer
-    return [claims, *(rule for each in kinds for rule in _followed(each, "get", "update"))]
+    rules: list[Manifest] = []
+    for family in chosen(families):
+        if family.made_in_kubevirt:
+            rules += _in_kubevirt()
+        else:
+            # app.claimed_images: pvc:// images of the machines beside them
+            rules.append(_rule("", ["persistentvolumeclaims"], ["get"]))
+        # controllers.placement writes records, and asks what became of one that got no answer
+        for resource, _ in family.machines:
+            rules += _followed(resource, "get", "update")
+        # controllers.related
+        for resource in family.related:
+            rules.append(_rule(resource.group, [resource.plural], ["list", "watch"]))
+    return rules
+
+
+def _in_kubevirt() -> list[Manifest]:
+    """Return what drivers.kubevirt does in the operator's own cluster."""
+    made = ["get", "list", "watch", "create", "update", "patch", "delete"]
+    return [
+        _rule("kubevirt.io", ["virtualmachines"], made),
+        _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch"]),
+        _rule("kubevirt.io", ["kubevirts"], ["list"]),
+        _rule("subresources.kubevirt.io", ["virtualmachines/stop"], ["update"]),
+        _rule("", ["persistentvolumeclaims"], ["get", "list", "watch", "create", "patch", "delete"]),
+        _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
+        _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),
+        _rule(
+            "k8s.cni.cncf.io",
+            ["network-attachment-definitions"],
+            ["get", "create", "update", "delete"],
+        ),
+        # What guests are told about themselves, and the kubeconfigs of other clusters.
+        _rule("", ["secrets"], ["get", "create", "update", "delete"]),
+        _rule("", ["nodes"], ["list"]),
+    ]
 
 
 def installing(definitions: Collection[str]) -> list[Manifest]:

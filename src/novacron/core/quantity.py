@@ -10,6 +10,7 @@ from decimal import ROUND_CEILING, ROUND_UP, Context, Decimal
 from functools import lru_cache
 
 __all__ = [
+    "MIB",
     "format_bytes",
     "format_mib",
     "mib",

@@ -1,4 +1,4 @@
-"""How this family's objects write amounts, conditions and moments, and back."""
+"""How objects of any family write amounts, conditions and moments, and back."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from novacron.core.declaration import Declaration
-from novacron.core.hardware import Hardware
+from novacron.core.hardware import Hardware, Topology
 from novacron.core.machine import MachinePlan, Nic
 from novacron.core.quantity import format_mib
 from novacron.drivers.kubevirt.names import (
@@ -148,10 +148,10 @@ def _cloud_init(plan: MachinePlan) -> Object:
 
 
 def _processor_and_memory(plan: MachinePlan) -> Object:
-    topology = plan.hardware.topology
-    threads = topology.threads if topology else 1
+    # Sockets are all that a running guest can get more of.
+    cpus = plan.hardware.topology or Topology(sockets=plan.resources.vcpus)
     return {
-        "cpu": {"sockets": plan.resources.vcpus // threads, "cores": 1, "threads": threads},
+        "cpu": {"sockets": cpus.sockets, "cores": cpus.cores, "threads": cpus.threads},
         "memory": {"guest": format_mib(plan.resources.memory_mib)},
     }
 

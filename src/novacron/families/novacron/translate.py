@@ -60,6 +60,7 @@ from novacron.families.novacron.volume_translate import (
     volume_of,
     written_volumes,
 )
+from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.wording import (
     amounts,
     as_the_schema_says,
@@ -217,8 +218,8 @@ def _machine(obj: Object) -> Machine:
         hooks=hooks,
         volumes=volumes,
         detached_mib=detached,
-        restart_allowed=_restart_allowed(spec.get("updateStrategy") or {}),
-        restart_at_once=(spec.get("updateStrategy") or {}).get("type") == "Recreate",
+        restart_allowed=restart_allowed(spec.get("updateStrategy") or {}),
+        restart_at_once=restart_at_once(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         host=record.host if record else None,
         reserved=record.reserved if record else None,
@@ -275,12 +276,6 @@ def _nic(network: Object) -> Nic:
         network.get("type"),
         ipv6.get("method") == "dhcp",
     )
-
-
-def _restart_allowed(strategy: Object) -> bool:
-    """Say whether a change may cost a restart; no machine may be away at once is a no."""
-    rolling = strategy.get("rollingUpdate") or {}
-    return str(rolling.get("maxUnavailable", 1)).rstrip("%") != "0"
 
 
 def _available(written: Mapping[str, Any] | None) -> Resources | None:

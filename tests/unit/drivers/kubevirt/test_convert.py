@@ -48,13 +48,13 @@ def test_size_is_given_as_sockets_so_that_it_can_grow_while_the_guest_runs():
     assert domain["memory"] == {"guest": "4Gi"}
 
 
-def test_threads_that_were_asked_for_stay_together():
+def test_a_topology_that_was_asked_for_is_kept():
     hardware = Hardware(topology=Topology(sockets=1, cores=2, threads=2))
     size = Resources(4, 4096, 40960)
     domain = domain_of(
         virtual_machine(replace(plan(hardware=hardware), resources=size), owned=True)
     )
-    assert domain["cpu"] == {"sockets": 2, "cores": 1, "threads": 2}
+    assert domain["cpu"] == {"sockets": 1, "cores": 2, "threads": 2}
 
 
 def test_secure_boot_switches_on_what_keeps_it_secure():

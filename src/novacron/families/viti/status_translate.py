@@ -1,0 +1,177 @@
+"""What became of a machine, in the words of a Machine's status."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from novacron.core.conditions import Condition, merge_conditions
+from novacron.core.errors import Rejected
+from novacron.core.machine import Machine, Observed, Power
+from novacron.core.quantity import MIB, format_mib
+from novacron.core.report import MachineReport, Phase
+from novacron.core.volume import Attachment
+from novacron.families.wording import conditions_of, written_conditions, written_time
+
+__all__ = ["refused", "written"]
+
+Object = dict[str, Any]
+
+PENDING, CREATING, RUNNING, STOPPED, FAILED = (
+    "Pending",
+    "Creating",
+    "Running",
+    "Stopped",
+    "Failed",
+)
+PHASES = {
+    Phase.RUNNING: RUNNING,
+    Phase.MIGRATING: RUNNING,
+    Phase.STOPPED: STOPPED,
+    Phase.FAILED: FAILED,
+}
+# What the specification calls failures of the cluster, whichever of our words it was.
+API_ERROR = "KubeVirtApiError"
+REASONS = {
+    "HostUnreachable": API_ERROR,
+    "HostTrouble": API_ERROR,
+    "HypervisorError": API_ERROR,
+    "KubeVirtRefused": API_ERROR,
+    "CredentialsMissing": API_ERROR,
+}
+# What may come yet, without a change of the Machine itself.
+MAY_COME = frozenset({"NetworkConfigurationNotFound"})
+STATES = {
+    Attachment.ATTACHED: "Attached",
+    Attachment.PENDING: "Pending",
+    Attachment.AWAITS_RESTART: "AwaitsRestart",
+    Attachment.DETACHING: "Detached",
+    Attachment.DETACHED: "Detached",
+}
+
+
+def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
+    """Return the whole status after a round; the time in it moves only with a change."""
+    before: Object = obj.get("status") or {}
+    status = dict(before)
+    status["conditions"] = written_conditions(tuple(map(_in_its_words, report.conditions)))
+    status["observedGeneration"] = machine.generation
+    status["provider"] = machine.host
+    if (phase := _phase(report)) is not None:
+        status["phase"] = phase
+    status |= _told(report.conditions, status.get("phase"))
+    if report.seen is not None:
+        status |= _seen(machine, report.seen)
+    return _dated(obj, status, report.at)
+
+
+def refused(obj: Object, why: Rejected, now: datetime) -> Object:
+    """Return the whole status of a Machine that cannot be one, or not yet."""
+    status: Object = dict(obj.get("status") or {})
+    claims: dict[str, Condition | None] = {
+        "Ready": Condition("Ready", "False", why.reason, str(why))
+    }
+    if why.reason in MAY_COME:
+        claims["NetworkReady"] = Condition("NetworkReady", "False", "NetworkFailed", str(why))
+    conditions = merge_conditions(conditions_of(status), claims, now)
+    exists = bool(status.get("vmName"))
+    if why.reason not in MAY_COME:
+        status["phase"] = FAILED
+    elif not exists:
+        status["phase"] = PENDING
+    status["conditions"] = written_conditions(conditions)
+    status["observedGeneration"] = obj["metadata"]["generation"]
+    status |= _told(conditions, status.get("phase"))
+    return _dated(obj, status, now)
+
+
+def _phase(report: MachineReport) -> str | None:
+    if report.phase is None or report.phase in PHASES:
+        return PHASES[report.phase] if report.phase else None
+    return CREATING if report.seen is not None and report.seen.vm_id else PENDING
+
+
+def _in_its_words(claim: Condition) -> Condition:
+    return replace(claim, reason=REASONS.get(claim.reason, claim.reason))
+
+
+def _told(conditions: Iterable[Condition], phase: str | None) -> Object:
+    """Return the sentences beside the phase: why it is not Ready, and why it Failed."""
+    ready = next((each for each in conditions if each.type == "Ready"), None)
+    unready = ready if ready is not None and ready.status != "True" else None
+    failed = unready if phase == FAILED else None
+    return {
+        "message": unready.message if unready else None,
+        "failureReason": REASONS.get(failed.reason, failed.reason) if failed else None,
+        "failureMessage": failed.message if failed else None,
+    }
+
+
+def _seen(machine: Machine, seen: Observed) -> Object:
+    there = bool(seen.vm_id)
+    runs = seen.power is Power.ON
+    wanted = machine.wanted
+    return {
+        "vmName": machine.name if there else None,
+        "vmiName": machine.name if runs else None,
+        "providerID": seen.vm_id or None,
+        "ipAddresses": list(seen.addresses) or None,
+        "ipv6Addresses": [each for each in seen.addresses if ":" in each] or None,
+        "nodeName": seen.node,
+        "size": {
+            "cpus": wanted.vcpus,
+            "memory": format_mib(wanted.memory_mib),
+            "disk": format_mib(wanted.disk_mib),
+        },
+        "cpus": seen.resources.vcpus if runs else None,
+        "memory": seen.resources.memory_mib * MIB if runs else None,
+        "disks": _disks(machine, seen) if there else None,
+        "networkInterfaces": [_nic(each) for each in _nics(machine)] or None,
+    }
+
+
+def _disks(machine: Machine, seen: Observed) -> list[Object]:
+    first = machine.first_disk
+    entries: list[Object] = [
+        {
+            "name": first.name,
+            "pvcName": f"{machine.name}-{first.name}",
+            "size": seen.configured.disk_mib * MIB,
+            "state": "Attached",
+        }
+    ]
+    entries += [
+        {
+            "name": each.name,
+            "pvcName": f"{machine.name}-{each.name}",
+            "size": each.size_mib * MIB,
+            "storageClass": each.storage_class,
+            "state": STATES[each.attachment],
+        }
+        for each in seen.volumes
+    ]
+    return [{name: value for name, value in each.items() if value is not None} for each in entries]
+
+
+def _nics(machine: Machine) -> Iterable[Object]:
+    for nic in machine.nics:
+        yield {
+            "name": nic.name,
+            "macAddress": nic.mac,
+            "networkName": nic.network or None,
+        }
+
+
+def _nic(entry: Object) -> Object:
+    return {name: value for name, value in entry.items() if value is not None}
+
+
+def _dated(obj: Object, status: Object, now: datetime | None) -> Object:
+    """Return a status with the time and the version it was found out at, where it says more."""
+    new = {name: value for name, value in status.items() if value is not None}
+    if new == (obj.get("status") or {}):
+        return new
+    return new | {
+        "lastUpdated": written_time(now),
+        "resourceVersion": obj["metadata"]["resourceVersion"],
+    }

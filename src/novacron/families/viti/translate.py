@@ -1,0 +1,210 @@
+"""What a Machine of ``vitistack.io/v1alpha1`` means to the core, and back.
+
+Its machines are made in a KubeVirt cluster, which places them itself; so nothing is reserved for
+them, and where they are is an address. Reads objects as the API server stores them.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from novacron.core.declaration import Declaration, SecretKey
+from novacron.core.errors import Rejected
+from novacron.core.hardware import Hardware, Topology
+from novacron.core.machine import FirstDisk, Holding, Machine, Nic, Power, Resources
+from novacron.core.report import MachineReport
+from novacron.core.segment import Segment
+from novacron.core.surroundings import Reference, Surroundings
+from novacron.core.volume import Access, Reclaim, Volume
+from novacron.families.update import restart_allowed, restart_at_once
+from novacron.families.viti import values
+from novacron.families.viti.marks import FINALIZER, KUBEVIRT_CONFIG, owned_labels
+from novacron.families.viti.nics import attachment_of, nics_of
+from novacron.families.viti.resolve import resolve
+from novacron.families.viti.status_translate import refused, written
+from novacron.families.viti.templates import DEFAULT_CLASS
+from novacron.families.wording import as_the_schema_says, conditions_of
+
+__all__ = ["MachineKind"]
+
+Object = dict[str, Any]
+
+API_VERSION, KIND, NETWORK_KIND = "vitistack.io/v1alpha1", "Machine", "NetworkConfiguration"
+NETWORKS, CLASSES = "networkconfigurations", "machineclasses"
+# Who is asked for machines that name nobody: the cluster that they are declared in.
+HERE = "kubevirt://"
+
+
+class _Nothing:
+    """Nothing is beside an object, as far as anybody said."""
+
+    def get(self, reference: Reference) -> Object | None:
+        """Find nothing."""
+        del reference
+        return None
+
+    def every(self, plural: str) -> tuple[Object, ...]:
+        """Find nothing."""
+        del plural
+        return ()
+
+
+NOTHING = _Nothing()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineKind:
+    """How a Machine says "machine"."""
+
+    surroundings: Surroundings = NOTHING
+    finalizer: str = FINALIZER
+
+    def amid(self, surroundings: Surroundings) -> "MachineKind":
+        """Return the kind with a way to find what its objects refer to."""
+        return replace(self, surroundings=surroundings)
+
+    def references(self, obj: Object) -> list[Reference]:
+        """Return what a Machine refers to: its networks, and classes, any of which may be its."""
+        metadata = obj["metadata"]
+        names = [nic.network for nic in nics_of(obj["spec"], metadata["uid"])]
+        found = [Reference(NETWORKS, metadata["namespace"], name) for name in names if name]
+        return [*found, Reference(CLASSES, "", "")]
+
+    def machine(self, obj: Object) -> Machine:
+        """Return the machine an object declares; raise Rejected when it cannot be one yet."""
+        with as_the_schema_says():
+            return self._machine(obj)
+
+    def holding(self, obj: Object) -> Holding | None:
+        """Return where its machine is: once it was made, where that was."""
+        metadata = obj["metadata"]
+        pinned = (obj.get("status") or {}).get("provider")
+        return Holding(metadata["uid"], pinned or _address(metadata), Resources())
+
+    def status(self, obj: Object, machine: Machine, report: MachineReport) -> Object:
+        """Return the object's whole status after a round."""
+        return written(obj, machine, report)
+
+    def refusal(self, obj: Object, why: Rejected, now: datetime) -> Object:
+        """Return the whole status of an object that cannot be a machine, or not yet."""
+        return refused(obj, why, now)
+
+    def _machine(self, obj: Object) -> Machine:
+        metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
+        classes = {each["metadata"]["name"]: each["spec"] for each in self.surroundings.every(CLASSES)}
+        decided = resolve(obj, classes, new=not status.get("vmName"))
+        size = decided.size
+        first = next(disk for disk in size.disks if disk.boot)
+        others = tuple(_volume(disk) for disk in size.disks if disk is not first)
+        # Disks are the cluster's own business: only the first one counts as the machine's size.
+        wanted = Resources(size.cpu.total, size.memory_mib, first.size_mib)
+        holding, told = self.holding(obj), spec.get("cloudInit") or {}
+        assert holding is not None
+        return Machine(
+            uid=metadata["uid"],
+            namespace=metadata["namespace"],
+            name=metadata["name"],
+            wanted=wanted,
+            reserved=wanted,
+            host=holding.host,
+            image=decided.image.source if decided.image else "",
+            checksum=decided.image.checksum if decided.image else None,
+            power=Power.ON if spec.get("running", True) else Power.OFF,
+            generation=metadata["generation"],
+            seen_generation=status.get("observedGeneration", 0),
+            deleting="deletionTimestamp" in metadata,
+            nics=tuple(self._nic(nic, metadata["namespace"]) for nic in decided.nics),
+            user_data=told.get("userData"),
+            user_data_from=_secret_key(told.get("secretRef")),
+            network_data=told.get("networkData"),
+            volumes=others,
+            first_disk=_first(first),
+            hardware=_hardware(decided),
+            restart_allowed=restart_allowed(spec.get("updateStrategy") or {}),
+            restart_at_once=restart_at_once(spec.get("updateStrategy") or {}),
+            live_migration_allowed=_may_migrate(spec),
+            conditions=conditions_of(status),
+            declared_by=Declaration(
+                API_VERSION,
+                KIND,
+                metadata["name"],
+                metadata["uid"],
+                owned_labels(metadata["name"]),
+            ),
+        )
+
+    def _nic(self, nic: values.Nic, namespace: str) -> Nic:
+        plain = Nic("", name=nic.name, mac=nic.mac, model=nic.model)
+        if nic.network is None:
+            return plain
+        found = self.surroundings.get(Reference(NETWORKS, namespace, nic.network))
+        if found is None:
+            raise Rejected(
+                f"there is no NetworkConfiguration {nic.network} in namespace {namespace}: create "
+                "it, or take the network off the Machine",
+                reason="NetworkConfigurationNotFound",
+            )
+        attachment = attachment_of(nic.network, found["spec"])
+        if attachment.existing is not None:
+            return replace(plain, network=attachment.existing)
+        segment = Segment(attachment.bridge, attachment.vlan, _declared(found))
+        return replace(plain, network=nic.network, segment=segment)
+
+
+def _address(metadata: Object) -> str:
+    secret = (metadata.get("annotations") or {}).get(KUBEVIRT_CONFIG)
+    return f"{HERE}{metadata['namespace']}/{secret}" if secret else HERE
+
+
+def _declared(network: Object) -> Declaration:
+    name, uid = network["metadata"]["name"], network["metadata"]["uid"]
+    return Declaration(API_VERSION, NETWORK_KIND, name, uid)
+
+
+def _secret_key(reference: Object | None) -> SecretKey | None:
+    if reference is None:
+        return None
+    return SecretKey(reference["name"], reference.get("key") or "userdata")
+
+
+def _first(disk: values.Disk) -> FirstDisk:
+    return FirstDisk(disk.name, disk.storage_class, _access(disk), _block(disk), disk.bus)
+
+
+def _volume(disk: values.Disk) -> Volume:
+    return Volume(
+        disk.name,
+        disk.size_mib,
+        # Without a class it would be the host's own storage, of which a cluster has none.
+        disk.storage_class or DEFAULT_CLASS,
+        _access(disk),
+        Reclaim.RETAIN if disk.retain else Reclaim.DELETE,
+        block=_block(disk),
+        bus=disk.bus,
+    )
+
+
+def _access(disk: values.Disk) -> Access | None:
+    return Access(disk.access_mode) if disk.access_mode else None
+
+
+def _block(disk: values.Disk) -> bool | None:
+    return None if disk.volume_mode is None else disk.volume_mode == "Block"
+
+
+def _may_migrate(spec: Object) -> bool:
+    return bool((spec.get("migrationPolicy") or {}).get("allowLiveMigration", True))
+
+
+def _hardware(decided: values.Resolved) -> Hardware:
+    asked, topology = decided.hardware, decided.size.cpu.topology
+    return Hardware(
+        topology=Topology(topology.sockets, topology.cores, topology.threads),
+        machine_type=asked.machine_type,
+        efi=asked.efi,
+        secure_boot=asked.secure_boot,
+        acpi=asked.acpi,
+        apic=asked.apic,
+        hyperv=asked.hyperv,
+        boot_order=decided.boot_order,
+    )
