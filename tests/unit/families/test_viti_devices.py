@@ -1,0 +1,161 @@
+"""Interfaces, boot order, media and hardware of a Machine, as drivers are asked for them."""
+
+import re
+from typing import Any
+
+import pytest
+
+from novacron.core.errors import Rejected
+from novacron.families.viti.boot_order import BootOrder, boot_order
+from novacron.families.viti.hardware import hardware_of, why_no_such_machine
+from novacron.families.viti.mac import stable_mac
+from novacron.families.viti.nics import Attachment, attachment_of, nics_of
+from novacron.families.viti.resolve import is_ours, resolve
+from novacron.families.viti.values import Hardware, Medium, Nic, Resolved
+
+UID = "0c9d2f41-0000-4000-8000-000000000001"
+UNICAST_LOCAL = re.compile("^[0-9a-f][26ae](:[0-9a-f]{2}){5}$")
+
+
+def obj(annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": "m", "uid": UID, "annotations": annotations or {}}
+    return {"metadata": metadata, "spec": {"template": "small"} | spec}
+
+
+def resolved(annotations: dict[str, str] | None = None, **spec: Any) -> Resolved:
+    return resolve(obj(annotations, **spec), {})
+
+
+def test_a_machine_without_networks_is_on_the_pod_network() -> None:
+    """With an address that stays over restarts and moves."""
+    (nic,) = nics_of({}, UID)
+    assert nic == Nic("default", None, stable_mac(UID, "default"))
+
+
+def test_addresses_stay_and_differ() -> None:
+    """By machine and by interface; never those of a manufacturer, never a group's."""
+    nics = nics_of({"networks": [{"name": "a", "networkName": "x"}, {"name": "b"}]}, UID)
+    assert len({nic.mac for nic in nics}) == 2
+    assert all(UNICAST_LOCAL.match(nic.mac) for nic in nics)
+    assert nics == nics_of({"networks": [{"name": "a", "networkName": "x"}, {"name": "b"}]}, UID)
+    assert stable_mac("another", "a") != nics[0].mac
+
+
+def test_an_address_that_is_taken_is_not_given_again() -> None:
+    """Somebody may have written down just what we would have made."""
+    made = stable_mac(UID, "b")
+    spec = {"networks": [{"name": "a", "macAddress": made.upper()}, {"name": "b"}]}
+    first, second = nics_of(spec, UID)
+    assert first.mac == made
+    assert second.mac != made
+
+
+def test_upstreams_network_is_one_interface() -> None:
+    """On the NetworkConfiguration that its namespace is called by."""
+    spec = {"network": {"networkNamespaceName": "prod", "interfaces": [{"name": "eth0"}]}}
+    (nic,) = nics_of(spec, UID)
+    assert (nic.name, nic.network) == ("eth0", "prod")
+
+
+def test_a_network_is_a_vlan_on_a_bridge_or_what_is_there_already() -> None:
+    """A VLAN alone is on br0, as upstream has it."""
+    assert attachment_of("n", {"vlan": 7}) == Attachment(bridge="br0", vlan=7)
+    assert attachment_of("n", {"bridge": "br1"}) == Attachment(bridge="br1")
+    there = attachment_of("n", {"networkAttachmentDefinition": "lan"})
+    assert there == Attachment(existing="lan")
+    with pytest.raises(Rejected, match="says neither vlan nor bridge") as refusal:
+        attachment_of("n", {})
+    assert refusal.value.reason == "NetworkFailed"
+
+
+IMAGE = {"source": "https://h/disk.qcow2"}
+ISO = {"source": "https://h/install.iso", "size": "2Gi"}
+TWO = [{"name": "a", "networkName": "x"}, {"name": "b", "networkName": "y"}]
+ORDERS: dict[str, tuple[dict[str, Any], BootOrder]] = {
+    "nothing else": ({}, BootOrder({"root": 1}, {"default": 2})),
+    "image": ({"image": IMAGE}, BootOrder({"root": 1}, {})),
+    "medium": ({"iso": ISO}, BootOrder({"root": 1}, {}, cdrom=2)),
+    "network first": (
+        {"bootOrder": ["network", "disk"], "networks": TWO},
+        BootOrder({"root": 33}, {"a": 1, "b": 2}),
+    ),
+    "medium first": ({"bootOrder": ["cdrom", "disk"], "iso": ISO}, BootOrder({"root": 2}, {}, 1)),
+    "no medium": ({"bootOrder": ["cdrom", "disk"]}, BootOrder({"root": 2}, {})),
+    "disk alone": ({"bootOrder": ["disk"]}, BootOrder({"root": 1}, {})),
+    "another disk": (
+        {"disks": [{"name": "os", "size": "1Gi", "boot": True}], "bootOrder": ["disk"]},
+        BootOrder({"os": 1}, {}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "order"), ORDERS.values(), ids=ORDERS)
+def test_classes_of_devices_become_places(spec, order) -> None:
+    """Each number once, and room left, so that devices come and go without moving the others."""
+    assert boot_order(resolved(**spec)) == order
+
+
+def test_a_medium_is_out_once_the_guest_is_installed() -> None:
+    """By upstream's own annotations; what was installed then starts as before."""
+    for mark in ("vitistack.io/os-installed", "vitistack.io/cdrom-ejected"):
+        machine = resolved({mark: "true"}, iso=ISO)
+        assert machine.ejected
+        assert boot_order(machine) == BootOrder({"root": 1}, {})
+    assert resolved(iso=ISO).iso == Medium("https://h/install.iso", size_mib=2048)
+    assert not resolved({"vitistack.io/os-installed": "false"}, iso=ISO).ejected
+
+
+def test_upstreams_media_are_found_in_either_word() -> None:
+    """imageID counts only where the annotation says that it is a medium."""
+    image = {"imageID": "https://h/x.iso"}
+    assert resolved(os={"isoUri": "https://h/x.iso"}).iso == Medium("https://h/x.iso")
+    assert resolved(os=image).iso is None
+    datavolume = {"kubevirt.io/boot-source": "datavolume"}
+    assert resolved(datavolume, os=image).iso == Medium("https://h/x.iso")
+    registry = datavolume | {"kubevirt.io/boot-source-type": "registry"}
+    found = resolved(registry, os={"imageID": "quay.example/iso"}).iso
+    assert found == Medium("docker://quay.example/iso")
+
+
+def test_hardware_is_what_was_asked_for_and_else_kubevirts_choice() -> None:
+    """None is not false: KubeVirt's own defaults stay."""
+    assert hardware_of({}) == Hardware()
+    domain = {
+        "machine": {"type": "pc-q35"},
+        "features": {"acpi": False, "hyperv": True},
+        "firmware": {"bootloader": {"efi": True, "secureBoot": True}},
+    }
+    wanted = Hardware("pc-q35", acpi=False, hyperv=True, efi=True, secure_boot=True)
+    assert hardware_of({"domain": domain}) == wanted
+
+
+def test_a_chipset_that_the_cluster_does_not_allow_is_named_with_the_remedy() -> None:
+    """Which ones there are is a setting of the cluster."""
+    assert why_no_such_machine(None) is None
+    assert why_no_such_machine("q35") is None
+    assert why_no_such_machine("pc-q35-rhel9.4.0") is None
+    said = why_no_such_machine("pc-i440fx")
+    assert said is not None
+    assert "allows no machine of type pc-i440fx, only q35*, pc-q35*" in said
+    assert why_no_such_machine("pc-i440fx", ("q35*", "pc-i440fx*")) is None
+
+
+def test_fields_that_change_nothing_are_named() -> None:
+    """Taken, so that upstream's manifests apply, and not passed over in silence."""
+    machine = resolved(
+        name="x",
+        tags={"a": "b"},
+        monitoring=False,
+        disks=[{"name": "root", "iops": 500}],
+        network={"vpc": "v", "interfaces": [{"primary": True}]},
+    )
+    fields = ("name", "tags", "network.vpc", "disks[].iops", "network.interfaces[].primary")
+    assert machine.without_effect == fields
+    assert resolved().without_effect == ()
+
+
+def test_machines_of_other_providers_are_left_alone() -> None:
+    """Whoever runs both operators has one kind for both."""
+    assert is_ours({})
+    assert is_ours({"provider": "kubevirt"})
+    assert not is_ours({"provider": "proxmox"})
