@@ -14,7 +14,7 @@ PYTEST := $(PYTHON) -m pytest -n 3 --dist worksteal
 HELM := PYTHONPATH=tests $(PYTHON) -m helm
 IMAGE := novacron/novacron:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
-.PHONY: help up down test test-full check bench generate docs chart image lock binaries helm guests versitygw
+.PHONY: help up down test test-full check bench generate docs chart image lock binaries kubevirt helm guests versitygw
 
 help: ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -25,10 +25,10 @@ up: $(RUN) ## a local cluster with the operator and a first machine; flags in AR
 down: $(RUN) ## stop it; data stays
 	@$(BIN)/novacron down
 
-test: $(DEV) binaries helm guests ## the everyday tests
+test: $(DEV) binaries kubevirt helm guests ## the everyday tests
 	$(PYTEST) -m "not full" $(ARGS)
 
-test-full: $(DEV) binaries helm guests versitygw ## all tests
+test-full: $(DEV) binaries kubevirt helm guests versitygw ## all tests
 	$(PYTEST) $(ARGS)
 
 check: $(DEV) ## style, types, layers, generated files
@@ -52,9 +52,12 @@ chart: generate helm ## plain manifests in deploy/ from the chart
 image: ## the operator's image, by docker build
 	docker build --tag $(IMAGE) .
 
-# Builds of Kubernetes and helm take longer than a test may, so they come before them.
+# Builds of Kubernetes, KubeVirt and helm take longer than a test may, so they come before them.
 binaries: $(RUN)
 	@$(PYTHON) -m novacron.localcluster >/dev/null
+
+kubevirt: $(RUN)
+	@$(PYTHON) -m novacron.localcluster.kubevirt >/dev/null
 
 helm: $(RUN)
 	@$(HELM) >/dev/null

@@ -62,7 +62,7 @@ class Api:
         self._used = time.monotonic()
         if answer.status >= 400:
             raise Refused(answer.status, json.loads(text).get("message", ""))
-        parsed: Object = json.loads(text)
+        parsed: Object = json.loads(text or b"{}")
         return parsed
 
     def create_namespace(self, name: str) -> None:

@@ -37,10 +37,20 @@ A test that needs a real API server asks for one of these:
     the run, and a namespace of this test's own. Needs root. A test that calls ``.kill_agent()``
     calls ``.start_agent()`` too.
 
+``kubevirt_cluster``
+    A ``kubevirt_bed.KubeVirtBed``: a whole control plane with a real KubeVirt (virt-api,
+    virt-controller) and a stand-in for its nodes, shared by all workers of the run. Guests do
+    not run; annotations make things fail (``FAIL``) or not happen (``HOLD``).
+
+``kubevirt``
+    The same in a fresh namespace of this test's own: ``.create("virtualmachines", …)``,
+    ``.ask(name, "stop")``, ``.instance(name)``, ``.wait(…)``.
+
 Programs come from the ordinary cache (built at first use) or from NOVACRON_KUBERNETES_BIN.
 """
 
 import asyncio
+import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -50,6 +60,7 @@ import pytest
 from api import Api
 from control_plane import API_ONLY, discard, throw_away
 from fleet import stop_shared_fleet
+from kubevirt_bed import KubeVirtBed, fresh_namespace, shared_bed
 from libvirt_daemon import stop_shared_daemon
 from local_cluster import LocalCluster, processes_under
 from local_node import NodeCluster, traces_of
@@ -162,6 +173,26 @@ def node(node_plane: ControlPlane, node_api: Api) -> Iterator[NodeCluster]:
     cluster = NodeCluster(node_plane, node_api).begin()
     yield cluster
     cluster.clear()
+
+
+@pytest.fixture(scope="session")
+def kubevirt_cluster(
+    tmp_path_factory: pytest.TempPathFactory, kubernetes_binaries: Path, testrun_uid: str
+) -> Iterator[KubeVirtBed]:
+    """A real KubeVirt with a stand-in for its nodes; see the top of this file."""
+    assert kubernetes_binaries
+    base = tmp_path_factory.getbasetemp()
+    # With several workers each has a directory below that of the run.
+    run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with shared_bed(run / f"kubevirt-{testrun_uid}") as bed:
+        yield bed
+
+
+@pytest.fixture
+def kubevirt(kubevirt_cluster: KubeVirtBed) -> Iterator[KubeVirtBed]:
+    """A real KubeVirt and a namespace of this test's own; see the top of this file."""
+    with fresh_namespace(kubevirt_cluster) as bed:
+        yield bed
 
 
 @pytest.fixture

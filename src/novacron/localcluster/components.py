@@ -23,6 +23,7 @@ PROBES = {
     "node": "/healthz",
 }
 AUTHORITY = "novacron-local"
+FRONT_USER = "aggregator"
 SERVICE_RANGE = "10.96.0.0/16"
 LOCAL_NAMES = (LOOPBACK, "localhost")
 API_NAMES = (
@@ -40,11 +41,14 @@ class Credentials:
     """Every pair the programs use.
 
     etcd has an authority of its own: whoever holds a client certificate of the API server
-    must not be able to read the store behind its back.
+    must not be able to read the store behind its back. So has the front proxy, as which the
+    API server speaks to aggregated ones: whoever it names there is believed.
     """
 
     authority: KeyPair
     etcd_authority: KeyPair
+    front_authority: KeyPair
+    front: KeyPair
     etcd: KeyPair
     etcd_client: KeyPair
     servers: Mapping[str, KeyPair]
@@ -56,12 +60,15 @@ class Credentials:
         """Make what is missing or about to expire."""
         cluster = Authority(directory / "pki", AUTHORITY)
         etcd = Authority(directory / "pki-etcd", "novacron-local-etcd")
+        front = Authority(directory / "pki-front", "novacron-local-front")
         servers = {"kube-apiserver": cluster.server("kube-apiserver", API_NAMES)}
         for name in ("kube-controller-manager", "kube-scheduler"):
             servers[name] = cluster.server(f"{name}-server", LOCAL_NAMES)
         return cls(
             authority=cluster.pair,
             etcd_authority=etcd.pair,
+            front_authority=front.pair,
+            front=front.client(FRONT_USER, FRONT_USER),
             # The one member is also its own peer, and so both server and client.
             etcd=etcd.server("etcd", LOCAL_NAMES, client=True),
             etcd_client=etcd.client("kube-apiserver", "kube-apiserver"),
@@ -73,7 +80,7 @@ class Credentials:
     @property
     def version(self) -> str:
         """Return what changes when the programs must be started again to see new credentials."""
-        lasting = (self.authority, self.etcd_authority, self.tokens)
+        lasting = (self.authority, self.etcd_authority, self.front_authority, self.tokens)
         content = b"".join(pair.certificate.read_bytes() for pair in lasting)
         return hashlib.sha256(content).hexdigest()
 
@@ -85,7 +92,7 @@ def command(
     if name == "etcd":
         return [*_etcd(layout, credentials, ports), *([] if fsync else ["--unsafe-no-fsync"])]
     if name == "kube-apiserver":
-        return _apiserver(credentials, ports)
+        return [*_apiserver(credentials, ports), *_aggregation(credentials)]
     if name == "kube-controller-manager":
         return [*_follower(name, layout, credentials, ports), *_controllers(credentials)]
     return _follower(name, layout, credentials, ports)
@@ -139,13 +146,25 @@ def _apiserver(credentials: Credentials, ports: Mapping[str, int]) -> list[str]:
         f"--kubelet-client-key={credentials.node_client.key}",
         f"--kubelet-certificate-authority={credentials.authority.certificate}",
         "--kubelet-preferred-address-types=InternalIP",
-        # There is no kube-proxy: Services of webhooks lead to the addresses of their pods.
-        "--enable-aggregator-routing=true",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-signing-key-file={credentials.tokens.key}",
         f"--service-account-key-file={credentials.tokens.certificate}",
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         "--profiling=false",
+    ]
+
+
+def _aggregation(credentials: Credentials) -> list[str]:
+    return [
+        # There is no kube-proxy: Services of webhooks lead to the addresses of their pods.
+        "--enable-aggregator-routing=true",
+        f"--requestheader-client-ca-file={credentials.front_authority.certificate}",
+        f"--requestheader-allowed-names={FRONT_USER}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={credentials.front.certificate}",
+        f"--proxy-client-key-file={credentials.front.key}",
     ]
 
 

@@ -1,6 +1,5 @@
 """A Kubernetes control plane on loopback: start, stop, restart, and who may speak to it."""
 
-import http.client
 import ssl
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +21,7 @@ from novacron.localcluster.layout import ADMIN, NODE_NAME, Layout
 from novacron.localcluster.node_program import node_program
 from novacron.localcluster.pki import Authority
 from novacron.localcluster.ports import LOOPBACK, Ports
+from novacron.localcluster.probe import answers
 from novacron.localcluster.processes import Processes, Program
 from novacron.localcluster.stopping import stop_all, stop_component
 from novacron.workplace.files import private_directory
@@ -179,7 +179,7 @@ class ControlPlane:
             authority, client = cluster.pair, cluster.client(ADMIN, ADMIN, [ADMIN_GROUP])
         context = ssl.create_default_context(cafile=str(authority.certificate))
         context.load_cert_chain(client.certificate, client.key)
-        return lambda: _answers(self.ports.read().get(name), PROBES[name], context)
+        return lambda: answers(self.ports.read().get(name), PROBES[name], context)
 
     def _launch(self, name: str, credentials: Credentials) -> bool:
         return self.processes.start(
@@ -214,16 +214,3 @@ class ControlPlane:
         name = message.partition(" ")[0]
         for listener in LISTENERS.get(name, (name,)):
             self.ports.claim(listener, anew=True)
-
-
-def _answers(port: int | None, path: str, context: ssl.SSLContext) -> bool:
-    if port is None:
-        return False
-    connection = http.client.HTTPSConnection(LOOPBACK, port, timeout=5, context=context)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status == http.client.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()

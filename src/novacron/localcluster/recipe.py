@@ -28,8 +28,9 @@ class Recipe:
 
     def directory(self, cache: Path) -> Path:
         """Return where the cache keeps the programs that these sources make."""
-        digest = hashlib.sha256((self.module / "go.sum").read_bytes()).hexdigest()[:12]
-        return cache / f"{self.title.lower()}-v{self.version}-{digest}"
+        sources = [self.module / "go.sum", *sorted(self.module.glob("*/*.go"))]
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+        return cache / f"{self.title.lower()}-v{self.version}-{digest[:12]}"
 
     def missing(self, directory: Path) -> list[str]:
         """Return which programs are not there."""
