@@ -101,7 +101,9 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch"]),
         _rule("kubevirt.io", ["kubevirts"], ["list"]),
         _rule("subresources.kubevirt.io", ["virtualmachines/stop"], ["update"]),
-        _rule("", ["persistentvolumeclaims"], ["get", "list", "watch", "create", "patch", "delete"]),
+        _rule(
+            "", ["persistentvolumeclaims"], ["get", "list", "watch", "create", "patch", "delete"]
+        ),
         _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
         _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),
         _rule(

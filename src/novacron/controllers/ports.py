@@ -19,7 +19,9 @@ __all__ = ["HostKind", "MachineKind", "PlacedKind", "ReferringKind"]
 class MachineKind(Protocol):
     """One API family's word for a machine."""
 
-    finalizer: str
+    @property
+    def finalizer(self) -> str:
+        """What keeps an object until its machine is gone."""
 
     def machine(self, obj: dict[str, Any]) -> Machine:
         """Return the machine an object declares; raise Rejected when it cannot be one."""

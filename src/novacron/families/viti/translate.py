@@ -91,7 +91,9 @@ class MachineKind:
 
     def _machine(self, obj: Object) -> Machine:
         metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
-        classes = {each["metadata"]["name"]: each["spec"] for each in self.surroundings.every(CLASSES)}
+        classes = {
+            each["metadata"]["name"]: each["spec"] for each in self.surroundings.every(CLASSES)
+        }
         decided = resolve(obj, classes, new=not status.get("vmName"))
         size = decided.size
         first = next(disk for disk in size.disks if disk.boot)
