@@ -95,15 +95,13 @@ def for_machines(families: Collection[str]) -> list[Manifest]:
 
 def _in_kubevirt() -> list[Manifest]:
     """Return what drivers.kubevirt does in the operator's own cluster."""
-    made = ["get", "list", "watch", "create", "update", "patch", "delete"]
+    made = ["get", "list", "watch", "create", "patch", "delete"]
     return [
-        _rule("kubevirt.io", ["virtualmachines"], made),
+        _rule("kubevirt.io", ["virtualmachines"], [*made, "update"]),
         _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch"]),
         _rule("kubevirt.io", ["kubevirts"], ["list"]),
         _rule("subresources.kubevirt.io", ["virtualmachines/stop"], ["update"]),
-        _rule(
-            "", ["persistentvolumeclaims"], ["get", "list", "watch", "create", "patch", "delete"]
-        ),
+        _rule("", ["persistentvolumeclaims"], made),
         _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
         _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),
         _rule(

@@ -91,10 +91,7 @@ class MachineKind:
 
     def _machine(self, obj: Object) -> Machine:
         metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
-        classes = {
-            each["metadata"]["name"]: each["spec"] for each in self.surroundings.every(CLASSES)
-        }
-        decided = resolve(obj, classes, new=not status.get("vmName"))
+        decided = resolve(obj, self._classes(), new=not status.get("vmName"))
         size = decided.size
         first = next(disk for disk in size.disks if disk.boot)
         others = tuple(_volume(disk) for disk in size.disks if disk is not first)
@@ -134,6 +131,9 @@ class MachineKind:
                 owned_labels(metadata["name"]),
             ),
         )
+
+    def _classes(self) -> dict[str, Object]:
+        return {each["metadata"]["name"]: each["spec"] for each in self.surroundings.every(CLASSES)}
 
     def _nic(self, nic: values.Nic, namespace: str) -> Nic:
         plain = Nic("", name=nic.name, mac=nic.mac, model=nic.model)
