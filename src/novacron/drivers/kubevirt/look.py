@@ -59,7 +59,7 @@ def observed(has: Belongings) -> Observed | None:
         immovable=movable.get("message") if movable.get("status") == "False" else None,
         due=PATIENCE if changing else None,
         after_restart=configured if configured != runs else None,
-        awaits_restart=_awaits_restart(vm, vmi),
+        awaits_restart=_awaits_restart(vm, vmi) if power is Power.ON and not changing else (),
         recipe=(shown["metadata"].get("annotations") or {}).get(RECIPE) if vm else None,
         drifted=_drifted(vm) if vm else None,
         ended=_ended(vmi),
@@ -160,7 +160,11 @@ def _addresses(vmi: Object | None) -> tuple[str, ...]:
 
 def _awaits_restart(vm: Object | None, vmi: Object | None) -> tuple[str, ...]:
     """Return what of a change only a restart brings about."""
-    if vm is None or vmi is None or condition(vm, "RestartRequired").get("status") != "True":
+    required = condition(vm, "RestartRequired")
+    if vm is None or vmi is None or required.get("status") != "True":
+        return ()
+    # It is said of the instance before for a moment after a restart.
+    if required.get("lastTransitionTime", "") < vmi["metadata"]["creationTimestamp"]:
         return ()
     wants, has = vm["spec"]["template"]["spec"], vmi["spec"]
     names = [
