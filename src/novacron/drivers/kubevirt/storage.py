@@ -39,12 +39,28 @@ class Claims:
     async def ensure(self, plan: MachinePlan, has: Belongings) -> tuple[Object, ...]:
         """Have a claim for each disk, as large as was asked for; return them all."""
         known = {claim["metadata"]["labels"][DISK]: claim for claim in has.claims}
-        for disk in _disks(plan):
-            if (claim := known.get(disk.name)) is None:
-                known[disk.name] = await self._make(plan, disk)
-            elif disk.size_mib > mib(claim["spec"]["resources"]["requests"]["storage"]):
-                known[disk.name] = await self._grow(claim, disk)
+        wanted = {disk.name: disk for disk in _disks(plan)}
+        for name, disk in wanted.items():
+            if (claim := known.get(name)) is None:
+                known[name] = await self._make(plan, disk)
+                continue
+            if disk.size_mib > mib(claim["spec"]["resources"]["requests"]["storage"]):
+                claim = await self._grow(claim, disk)
+            known[name] = await self._fated(plan, claim, disk.reclaim)
+        for name in known.keys() - wanted.keys():
+            # What was taken off a machine is nobody's to delete but its owner's.
+            known[name] = await self._fated(plan, known[name], Reclaim.RETAIN)
         return tuple(known.values())
+
+    async def _fated(self, plan: MachinePlan, claim: Object, reclaim: Reclaim) -> Object:
+        """Have a claim go with its machine or stay, as it is wanted by now."""
+        metadata = claim["metadata"]
+        if metadata["labels"].get(RECLAIM) == reclaim.value:
+            return claim
+        goes = self.owned and reclaim is Reclaim.DELETE
+        owners = marks(plan, owned=goes).get("ownerReferences")
+        patch = {"metadata": {"labels": {RECLAIM: reclaim.value}, "ownerReferences": owners}}
+        return await self._patched(metadata, patch)
 
     async def _make(self, plan: MachinePlan, disk: Volume) -> Object:
         storage_class = self._class(disk)
@@ -142,11 +158,14 @@ class Claims:
                 reason="CannotGrow",
             )
         patch = {"spec": {"resources": {"requests": {"storage": format_mib(disk.size_mib)}}}}
-        grown = await self.cluster.client.patch(
+        return await self._patched(metadata, patch)
+
+    async def _patched(self, metadata: Object, patch: Object) -> Object:
+        changed = await self.cluster.client.patch(
             CLAIMS, metadata["name"], patch, metadata["namespace"]
         )
-        self.cluster.claims.cache.seen(grown)
-        return grown
+        self.cluster.claims.cache.seen(changed)
+        return changed
 
 
 def _disks(plan: MachinePlan) -> Iterator[Volume]:
