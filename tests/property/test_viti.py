@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from novacron.core.cloud_init import joined as joined_texts
 from novacron.families.viti.boot_order import boot_order
 from novacron.families.viti.changes import How, Standing, changes_between, worst
-from novacron.families.viti.cloud_init import joined_user_data
 from novacron.families.viti.mac import stable_mac
 from novacron.families.viti.resolve import resolve
 from novacron.families.viti.templates import BUILT_IN
@@ -118,7 +118,7 @@ def test_made_addresses_are_local_and_of_one_interface(uid: str, name: str) -> N
 @given(st.lists(st.binary(min_size=1, max_size=200), min_size=2, max_size=4))
 def test_texts_of_any_kind_survive_being_joined(parts: list[bytes]) -> None:
     """No byte is lost to line ends, boundaries or character sets."""
-    joined = message_from_bytes(joined_user_data(tuple(parts)))
+    joined = message_from_bytes(joined_texts(tuple(parts)))
     payload = joined.get_payload()
     assert isinstance(payload, list)
     assert [each.get_payload(decode=True) for each in payload] == parts

@@ -1,21 +1,25 @@
 """Makes drivers for KubeVirt clusters: the operator's own, and those a Secret says how to reach."""
 
+import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
 from novacron.app.images import secret_data
 from novacron.app.settings import Settings
-from novacron.core.declaration import SecretKey
-from novacron.core.errors import Rejected
+from novacron.core.cloud_init import Source
+from novacron.core.errors import Rejected, Unreachable
 from novacron.core.host import DeclaredHost
 from novacron.drivers.kubevirt import Cluster, KubeVirtDriver
 from novacron.runtime.client import Client
 from novacron.runtime.connection import NoCluster, from_text
+from novacron.runtime.errors import ApiError, NotFound
+from novacron.runtime.resource import SECRETS, Resource
 
 __all__ = ["kubevirt_driver"]
 
 KUBECONFIG = "kubeconfig"
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SCHEME = "kubevirt://"
 
 
@@ -66,9 +70,16 @@ async def _far(client: Client, namespace: str, name: str) -> AsyncIterator[Clien
         yield far
 
 
-async def _entry(client: Client, namespace: str, source: SecretKey) -> bytes | None:
+async def _entry(client: Client, namespace: str, source: Source) -> bytes | None:
+    resource = SECRETS if source.kind == SECRETS.kind else CONFIG_MAPS
     try:
-        data = await secret_data(client, source.name, namespace)
-    except Rejected:
+        found = await client.get(resource, source.name, namespace)
+    except NotFound:
         return None
-    return data.get(source.key)
+    except ApiError as error:
+        raise Unreachable(f"{source.kind} {source.name} cannot be read: {error.message}") from error
+    text = (found.get("data") or {}).get(source.key)
+    if text is None:
+        binary = (found.get("binaryData") or {}).get(source.key)
+        return None if binary is None else base64.b64decode(binary)
+    return base64.b64decode(text) if resource is SECRETS else str(text).encode()

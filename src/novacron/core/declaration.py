@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Declaration", "SecretKey"]
+__all__ = ["Declaration"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +15,3 @@ class Declaration:
     name: str
     uid: str
     labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class SecretKey:
-    """An entry of a Secret beside the machine."""
-
-    name: str
-    key: str

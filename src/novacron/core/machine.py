@@ -7,8 +7,9 @@ from datetime import timedelta
 from enum import StrEnum
 
 from novacron.core.affinity import Affinity, Neighbour, Toleration
+from novacron.core.cloud_init import Told
 from novacron.core.conditions import Condition
-from novacron.core.declaration import Declaration, SecretKey
+from novacron.core.declaration import Declaration
 from novacron.core.devices import HostDevice
 from novacron.core.hardware import STANDARD, Hardware
 from novacron.core.hooks import NO_HOOKS, Hooks, Ran
@@ -161,8 +162,7 @@ class MachinePlan:
     devices: tuple[HostDevice, ...] = ()
     hardware: Hardware = STANDARD
     first_disk: FirstDisk = FirstDisk()
-    network_data: str | None = None
-    user_data_from: SecretKey | None = None
+    told: Told | None = None
     declared_by: Declaration | None = None
     start: bool = False
 
@@ -170,7 +170,9 @@ class MachinePlan:
     def recipe(self) -> str:
         """A short word that changes with whatever of the plan can be changed beside the size."""
         handed = tuple(device.address for device in self.devices)
-        parts = (self.nics, handed) if handed else self.nics
+        parts: tuple[object, ...] = (self.nics, handed) if handed else self.nics
+        if self.hardware != STANDARD or self.told is not None:
+            parts = (parts, self.hardware, self.told)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -315,8 +317,7 @@ class Machine:
     snapshots: SnapshotWishes = NO_WISHES
     hardware: Hardware = STANDARD
     first_disk: FirstDisk = FirstDisk()
-    network_data: str | None = None
-    user_data_from: SecretKey | None = None
+    told: Told | None = None
     declared_by: Declaration | None = None
 
     @property
@@ -363,8 +364,7 @@ class Machine:
             devices=self.devices,
             hardware=self.hardware,
             first_disk=self.first_disk,
-            network_data=self.network_data,
-            user_data_from=self.user_data_from,
+            told=self.told,
             declared_by=self.declared_by,
             start=self.power is Power.ON and self.snapshots.to_restore is None,
         )

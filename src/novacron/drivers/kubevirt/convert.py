@@ -4,11 +4,12 @@ Pure: the same plan is the same object. Sizes are given as sockets, because thos
 running guest can get more of.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
+from novacron.core.cloud_init import Told
 from novacron.core.declaration import Declaration
 from novacron.core.hardware import Hardware, Topology
 from novacron.core.machine import MachinePlan, Nic
@@ -23,13 +24,13 @@ from novacron.drivers.kubevirt.names import (
     secret_name,
 )
 
-__all__ = ["is_pod_network", "marks", "owned_by", "template", "virtual_machine"]
+__all__ = ["boot_places", "is_pod_network", "marks", "owned_by", "template", "virtual_machine"]
 
 Object = dict[str, Any]
 
 DISK, NETWORK, CDROM = "disk", "network", "cdrom"
-# Disks first: a machine that has something to start from starts from that.
-USUAL_ORDER = (DISK, CDROM, NETWORK)
+# How many places each class takes in the order in which devices are tried.
+ROOM = {DISK: 1, CDROM: 1, NETWORK: 32}
 POD_NETWORKS = ("", "default", "pod")
 # What Microsoft's guests run better with, and no other guest minds.
 ENLIGHTENED = {"relaxed": {}, "vapic": {}, "spinlocks": {"spinlocks": 8191}}
@@ -78,22 +79,23 @@ def owned_by(declared: Declaration | None) -> Object:
 
 def template(plan: MachinePlan) -> Object:
     """Return what an instance of the machine is like."""
-    order = _boot_numbers(plan)
-    disks = [_disk(name, bus, order.get((DISK, name))) for name, bus in _disks(plan)]
+    nics = plan.nics or (Nic("", name="default"),)
+    order = boot_places(plan.hardware.boot_order or _usual(plan), [nic.name for nic in nics])
+    boots = {plan.first_disk.name: order.get(DISK)}
+    disks = [_disk(name, bus, boots.get(name)) for name, bus in _disks(plan)]
     volumes: list[Object] = [
         {"name": name, "persistentVolumeClaim": {"claimName": claim_name(plan.ref, name)}}
         for name, _ in _disks(plan)
     ]
-    if _tells_guest(plan):
+    if (told := _cloud_init(plan)) is not None:
         disks.append(_disk(CLOUD_INIT, None, None))
-        volumes.append({"name": CLOUD_INIT, "cloudInitNoCloud": _cloud_init(plan)})
-    nics = plan.nics or (Nic("", name="default"),)
+        volumes.append({"name": CLOUD_INIT, **told})
     domain = {
         **_processor_and_memory(plan),
         **_hardware(plan.hardware),
         "devices": {
             "disks": disks,
-            "interfaces": [_interface(nic, order.get((NETWORK, nic.name))) for nic in nics],
+            "interfaces": [_interface(nic, order.get(nic.name)) for nic in nics],
             "networkInterfaceMultiqueue": True,
         },
     }
@@ -121,15 +123,30 @@ def _disks(plan: MachinePlan) -> Iterator[tuple[str, str | None]]:
         yield volume.name, volume.bus
 
 
-def _boot_numbers(plan: MachinePlan) -> dict[tuple[str, str], int]:
-    """Return which device is tried when; no two may have the same number."""
-    classes = plan.hardware.boot_order or USUAL_ORDER
-    devices: dict[str, Iterable[str]] = {
-        DISK: (name for name, _ in _disks(plan)),
-        NETWORK: (nic.name for nic in plan.nics) if plan.hardware.boot_order else (),
-    }
-    ordered = [(each, name) for each in classes for name in devices.get(each, ())]
-    return {device: number for number, device in enumerate(ordered, start=1)}
+def boot_places(classes: Sequence[str], nics: Sequence[str]) -> dict[str, int]:
+    """Return when the disk, the medium and each interface is tried; no two at the same time.
+
+    Devices that come or go while the machine runs must not move the others, so a class takes its
+    places whether there is a device for each or not.
+    """
+    places: dict[str, int] = {}
+    at = 1
+    for each in classes:
+        if each == NETWORK:
+            places |= {name: at + number for number, name in enumerate(nics)}
+        else:
+            places[each] = at
+        at += ROOM[each]
+    return places
+
+
+def _usual(plan: MachinePlan) -> tuple[str, ...]:
+    """Return the order where none was asked for.
+
+    The disk comes before the medium, so that what was installed starts; an empty one is passed
+    over. The network is for machines that have nothing else.
+    """
+    return (DISK, CDROM) if plan.image else (DISK, NETWORK)
 
 
 def _disk(name: str, bus: str | None, boot: int | None) -> Object:
@@ -137,14 +154,18 @@ def _disk(name: str, bus: str | None, boot: int | None) -> Object:
     return wanted | ({"bootOrder": boot} if boot else {})
 
 
-def _tells_guest(plan: MachinePlan) -> bool:
-    return bool(plan.user_data or plan.user_data_from or plan.network_data)
+def _cloud_init(plan: MachinePlan) -> Object | None:
+    """Return how the guest finds what it is told; None where that is nothing.
 
-
-def _cloud_init(plan: MachinePlan) -> Object:
-    # Always a Secret: what is written into the object itself may have 2048 bytes, for all to read.
+    Always a Secret: what is written into the object itself may have 2048 bytes, for all to read.
+    """
+    told = plan.told or Told()
+    about_network = bool(told.network_data or told.network_source)
+    if not (plan.user_data or told.user_data or told.user_source or about_network):
+        return None
     secret = {"name": secret_name(plan.ref)}
-    return {"secretRef": secret} | ({"networkDataSecretRef": secret} if plan.network_data else {})
+    source = {"secretRef": secret} | ({"networkDataSecretRef": secret} if about_network else {})
+    return {"cloudInitConfigDrive" if told.config_drive else "cloudInitNoCloud": source}
 
 
 def _processor_and_memory(plan: MachinePlan) -> Object:

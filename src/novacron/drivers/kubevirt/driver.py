@@ -28,7 +28,7 @@ from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.convert import virtual_machine
 from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.facts import facts_of
-from novacron.drivers.kubevirt.guest_data import GuestData, ReadSecret
+from novacron.drivers.kubevirt.guest_data import GuestData, ReadSource
 from novacron.drivers.kubevirt.look import PATIENCE, observed, storage_part
 from novacron.drivers.kubevirt.missing import Missing
 from novacron.drivers.kubevirt.names import (
@@ -62,7 +62,7 @@ class KubeVirtDriver:
     """
 
     cluster: Cluster
-    read_secret: ReadSecret
+    read_source: ReadSource
     owned: bool = True
     capabilities: frozenset[Capability] = frozenset(
         {Capability.INVENTORY, Capability.RESIZE_RUNNING, Capability.VOLUMES}
@@ -74,7 +74,7 @@ class KubeVirtDriver:
     def __post_init__(self) -> None:
         self._claims = Claims(self.cluster, self.owned)
         self._attachments = Attachments(self.cluster, self.owned)
-        self._guest_data = GuestData(self.cluster, self.owned, self.read_secret)
+        self._guest_data = GuestData(self.cluster, self.owned, self.read_source)
 
     def on_change(self, tell: Callable[[str], None]) -> None:
         """Have the UID of every machine told that changed in any way."""

@@ -3,12 +3,10 @@
 import base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from email.mime.multipart import MIMEMultipart
-from email.mime.text import MIMEText
 from typing import Any
 
+from novacron.core.cloud_init import Source, Told, joined
 from novacron.core.conditions import Condition
-from novacron.core.declaration import SecretKey
 from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.drivers.kubevirt.cluster import Cluster
@@ -17,19 +15,11 @@ from novacron.drivers.kubevirt.missing import Missing
 from novacron.drivers.kubevirt.names import SECRETS, UID, secret_name
 from novacron.runtime.errors import AlreadyExists, NotFound
 
-__all__ = ["GuestData", "ReadSecret", "merged"]
+__all__ = ["GuestData", "ReadSource"]
 
 Object = dict[str, Any]
-# Reads an entry of a Secret where machines are declared: namespace, name, key; None if absent.
-ReadSecret = Callable[[str, SecretKey], Awaitable[bytes | None]]
-
-KINDS = (
-    ("#cloud-config", "cloud-config"),
-    ("#!", "x-shellscript"),
-    ("#cloud-boothook", "cloud-boothook"),
-    ("#include", "x-include-url"),
-    ("## template: jinja", "jinja2"),
-)
+# Reads an entry of a Secret or ConfigMap where machines are declared, by namespace; None if absent.
+ReadSource = Callable[[str, Source], Awaitable[bytes | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +28,7 @@ class GuestData:
 
     cluster: Cluster
     owned: bool
-    read: ReadSecret
+    read: ReadSource
 
     async def ensure(self, plan: MachinePlan) -> None:
         """Have the Secret that the machine's VirtualMachine refers to."""
@@ -72,23 +62,27 @@ class GuestData:
             return
 
     async def _data(self, plan: MachinePlan) -> dict[str, str]:
-        parts = [plan.user_data] if plan.user_data else []
-        if (source := plan.user_data_from) is not None:
-            content = await self.read(plan.ref.namespace, source)
-            if content is None:
-                message = (
-                    f"cloudInit.secretRef names key {source.key} of Secret {source.name}, which is "
-                    "not there: create it"
-                )
-                part = Condition("VirtualMachineReady", "False", "VMFailed", message)
-                raise Missing("CloudInitSecretNotFound", message, part)
-            parts.append(content.decode(errors="replace"))
-        found = {"userdata": merged(parts), "networkdata": plan.network_data}
-        return {
-            name: base64.b64encode(value.encode()).decode()
-            for name, value in found.items()
-            if value
-        }
+        told = plan.told or Told()
+        parts = [plan.user_data.encode()] if plan.user_data else []
+        parts += told.user_data
+        if told.user_source is not None:
+            parts.append(await self._fetched(plan.ref, told.user_source))
+        network = told.network_data
+        if told.network_source is not None:
+            network = await self._fetched(plan.ref, told.network_source)
+        found = {"userdata": joined(tuple(parts)), "networkdata": network}
+        return {name: base64.b64encode(value).decode() for name, value in found.items() if value}
+
+    async def _fetched(self, ref: MachineRef, source: Source) -> bytes:
+        content = await self.read(ref.namespace, source)
+        if content is None:
+            message = (
+                f"cloud-init refers to key {source.key} of {source.kind} {source.name}, which is "
+                f"not there: create it in namespace {ref.namespace}"
+            )
+            part = Condition("VirtualMachineReady", "False", "VMFailed", message)
+            raise Missing("CloudInitSourceNotFound", message, part)
+        return content
 
     async def _update(self, ref: MachineRef, body: Object) -> None:
         found = await self.cluster.client.get(SECRETS, secret_name(ref), ref.namespace)
@@ -100,22 +94,6 @@ class GuestData:
             )
         if found.get("data") != body["data"]:
             await self.cluster.client.replace(SECRETS, {**found, "data": body["data"]})
-
-
-def merged(parts: list[str]) -> str:
-    """Return user data that says all of several; cloud-init takes them in this order."""
-    if len(parts) < 2:
-        return "".join(parts)
-    # A boundary of our own choosing: the same parts have to make the same text.
-    whole = MIMEMultipart(boundary="=novacron=")
-    for part in parts:
-        kind = next((kind for start, kind in KINDS if part.startswith(start)), "plain")
-        whole.attach(MIMEText(part, kind, "utf-8"))
-    return whole.as_string()
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
 
 
 def _uid(found: Object) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from novacron.core.declaration import Declaration, SecretKey
+from novacron.core.declaration import Declaration
 from novacron.core.errors import Rejected
 from novacron.core.hardware import Hardware, Topology
 from novacron.core.machine import FirstDisk, Holding, Machine, Nic, Power, Resources
@@ -18,6 +18,7 @@ from novacron.core.surroundings import Reference, Surroundings
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.viti import values
+from novacron.families.viti.cloud_init import told_by
 from novacron.families.viti.marks import FINALIZER, KUBEVIRT_CONFIG, owned_labels
 from novacron.families.viti.nics import attachment_of, nics_of
 from novacron.families.viti.resolve import resolve
@@ -97,7 +98,7 @@ class MachineKind:
         others = tuple(_volume(disk) for disk in size.disks if disk is not first)
         # Disks are the cluster's own business: only the first one counts as the machine's size.
         wanted = Resources(size.cpu.total, size.memory_mib, first.size_mib)
-        holding, told = self.holding(obj), spec.get("cloudInit") or {}
+        holding = self.holding(obj)
         assert holding is not None
         return Machine(
             uid=metadata["uid"],
@@ -113,9 +114,7 @@ class MachineKind:
             seen_generation=status.get("observedGeneration", 0),
             deleting="deletionTimestamp" in metadata,
             nics=tuple(self._nic(nic, metadata["namespace"]) for nic in decided.nics),
-            user_data=told.get("userData"),
-            user_data_from=_secret_key(told.get("secretRef")),
-            network_data=told.get("networkData"),
+            told=told_by(spec),
             volumes=others,
             first_disk=_first(first),
             hardware=_hardware(decided),
@@ -161,12 +160,6 @@ def _address(metadata: Object) -> str:
 def _declared(network: Object) -> Declaration:
     name, uid = network["metadata"]["name"], network["metadata"]["uid"]
     return Declaration(API_VERSION, NETWORK_KIND, name, uid)
-
-
-def _secret_key(reference: Object | None) -> SecretKey | None:
-    if reference is None:
-        return None
-    return SecretKey(reference["name"], reference.get("key") or "userdata")
 
 
 def _first(disk: values.Disk) -> FirstDisk:

@@ -71,7 +71,7 @@ def test_no_two_devices_are_tried_at_the_same_time():
     devices = domain_of(virtual_machine(wanted, owned=True))["devices"]
     numbers = {each["name"]: each.get("bootOrder") for each in devices["interfaces"]}
     numbers |= {each["name"]: each.get("bootOrder") for each in devices["disks"]}
-    assert numbers == {"eth0": 1, "eth1": 2, "root": 3, "data": 4}
+    assert numbers == {"eth0": 1, "eth1": 2, "root": 33, "data": None}
 
 
 def test_the_pods_network_is_masqueraded_and_others_are_bridged():
