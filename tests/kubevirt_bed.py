@@ -30,6 +30,7 @@ __all__ = [
     "KubeVirtBed",
     "claim",
     "fresh_namespace",
+    "migration",
     "new_bed",
     "shared_bed",
     "stop_bed",
@@ -135,6 +136,33 @@ class KubeVirtBed:
         there: Object = self.wait(f"{name} is not {phase}", look, seconds)
         return there
 
+    def started(self, name: str, *claims: str, **changes: Any) -> Object:
+        """Create a VirtualMachine with claims for its disks; return its running instance."""
+        for each in claims:
+            self.create("persistentvolumeclaims", claim(each))
+        self.create("virtualmachines", virtual_machine(name, *claims, **changes))
+        return self.instance(name)
+
+    def printable(self, name: str) -> str | None:
+        """Return what KubeVirt calls the state of a VirtualMachine."""
+        found = self.get("virtualmachines", name) or {}
+        return (found.get("status") or {}).get("printableStatus")
+
+    def condition(self, name: str, kind: str) -> Object:
+        """Return a condition of an instance."""
+        found = self.get("virtualmachineinstances", name) or {}
+        conditions = (found.get("status") or {}).get("conditions") or ()
+        return next((each for each in conditions if each["type"] == kind), {})
+
+    def migrated(self, name: str, phase: str = "Succeeded") -> None:
+        """Wait until a migration has ended so."""
+
+        def ended() -> bool:
+            found = self.get("virtualmachineinstancemigrations", name) or {}
+            return (found.get("status") or {}).get("phase") == phase
+
+        self.wait(f"the migration {name} is not {phase}", ended)
+
     def summary(self) -> str:
         """What there is, for the message of a test that fails."""
         return self.plane.kubectl("get", "vm,vmi,vmim,pod,pvc", "-n", self.namespace, "-o", "wide")
@@ -167,6 +195,16 @@ def claim(name: str, size: str = "10Gi", mode: str = "ReadWriteMany", **spec: An
     """A claim for a volume, of the default class unless another is named."""
     asked = {"accessModes": [mode], "resources": {"requests": {"storage": size}}}
     return {"metadata": {"name": name}, "spec": {**asked, "volumeMode": "Block", **spec}}
+
+
+def migration(name: str, instance: str, notes: dict[str, str] | None = None) -> Object:
+    """A request to migrate an instance."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstanceMigration",
+        "metadata": {"name": name, "annotations": notes or {}},
+        "spec": {"vmiName": instance},
+    }
 
 
 def new_bed(directory: Path) -> KubeVirtBed:

@@ -39,6 +39,14 @@ MOST_HOSTS = 16
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A directory with ready-made etcd, kube-apiserver, … and kubectl.",
 )
+@click.option(
+    "--with",
+    "additions",
+    type=click.Choice(["kubevirt"]),
+    multiple=True,
+    help="Also a KubeVirt control plane: virt-api and virt-controller are real, its nodes are "
+    "a stand-in and guests do not run. It stays until `novacron purge`.",
+)
 @families
 @minimum_memory("64Mi")
 @yes
@@ -51,6 +59,7 @@ def up(
     provider: str | None,
     hosts: int | None,
     kubernetes_bin: Path | None,
+    additions: Sequence[str],
     families: Sequence[str],
     minimum_memory: str,
     yes: bool,
@@ -74,7 +83,10 @@ def up(
             minimum_memory=minimum_memory,
             kubernetes_bin=kubernetes_bin,
             assume_yes=yes,
+            additions=additions,
         )
+        if target.context and additions:
+            raise Failure("--with adds to a cluster of our own only; leave out --context")
         if target.context:
             call.adopt(_existing(target.kubeconfig, target.context))
         else:

@@ -13,8 +13,16 @@ from novacron.cli.welcome import FIRST_MACHINE, Welcomed
 
 __all__ = ["farewell"]
 
+KUBEVIRT = (
+    "KubeVirt's control plane is real; its nodes kubevirt-1 to kubevirt-3 and their volumes are "
+    "a stand-in.\nVirtualMachines of KubeVirt become Running, but no guest runs and nothing is "
+    "stored."
+)
 
-def farewell(welcomed: Welcomed, *, changed: bool, kubectl: Path | None) -> None:
+
+def farewell(
+    welcomed: Welcomed, *, changed: bool, kubectl: Path | None, kubevirt: bool = False
+) -> None:
     """Show the machines and how to go on; ``kubectl`` is ours, if the cluster is."""
     click.echo("\nThe cluster is up." if changed else "\nThe cluster is already running.")
     if welcomed.machines:
@@ -22,11 +30,14 @@ def farewell(welcomed: Welcomed, *, changed: bool, kubectl: Path | None) -> None
     if welcomed.console:
         click.echo(f"\nThe end of {FIRST_MACHINE}'s console:")
         click.echo("\n".join(f"  {line}" for line in welcomed.console))
+    if kubevirt:
+        click.echo(f"\n{KUBEVIRT}")
     novacron, on_path = called_as(), shutil.which("kubectl")
     prefix = "kubectl" if on_path or not kubectl else f"{novacron} kubectl"
     hints = [
         *([f"export KUBECONFIG=$({novacron} kubeconfig)"] if kubectl else []),
         f"{prefix} get virtualmachines.novacron.io",
+        *([f"{prefix} get vm.kubevirt.io,vmi -A"] if kubevirt else []),
         f"{novacron} vm describe {FIRST_MACHINE}",
         *([f"{novacron} console {FIRST_MACHINE}"] if welcomed.console else []),
         f"{novacron} vm create web --image builtin://tiny --wait",

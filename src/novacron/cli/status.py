@@ -7,6 +7,8 @@ from novacron.cli.local import Adopted
 from novacron.cli.operator import OperatorProcess
 from novacron.localcluster.components import COMPONENTS
 from novacron.localcluster.hypervisor import Arrangement, Hypervisor
+from novacron.localcluster.kubevirt.addition import is_added
+from novacron.localcluster.kubevirt.names import PROGRAMS
 from novacron.localcluster.layout import Layout
 from novacron.workplace.home import Home
 
@@ -39,7 +41,8 @@ def components(home: Home) -> list[Component]:
 def _control_plane(cluster: Layout) -> list[Component]:
     ports = cluster.ports.read()
     found = []
-    for name in COMPONENTS:
+    added = PROGRAMS if is_added(cluster.directory) else ()
+    for name in (*COMPONENTS, *added):
         process = cluster.processes.running(name)
         state = "running" if process else "stopped"
         log = str(cluster.processes.log(name))

@@ -27,12 +27,15 @@ from novacron.cli.welcome import Welcomed, welcome
 from novacron.cli.wiring import Wiring
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, complete, locate
 from novacron.localcluster.controlplane import ControlPlane
+from novacron.localcluster.kubevirt.addition import KubeVirt, is_added
+from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
 from novacron.localcluster.packages import missing_for_build
 from novacron.workplace.home import Home
 from novacron.workplace.packages import Package, install
 
 __all__ = ["Up"]
 
+KUBEVIRT = "kubevirt"
 LOOPBACK_HOSTS = frozenset(("127.0.0.1", "::1", "localhost"))
 
 
@@ -48,6 +51,7 @@ class Up:
     minimum_memory: str
     kubernetes_bin: Path | None = None
     assume_yes: bool = False
+    additions: Sequence[str] = ()
 
     def local(self) -> None:
         """Bring up a control plane of our own and everything on it."""
@@ -61,10 +65,12 @@ class Up:
         Adopted.path(self.home).unlink(missing_ok=True)
         target = Target(plane.kubeconfig)
         self._install(target)
+        started += self._add(plane)
         changed = self._operator(plane.client_certificate(OPERATOR_USER), [], webhooks=True)
         welcomed = self._welcome(target, self.home.cluster / "welcomed")
         changed = changed or bool(started) or running
-        farewell(welcomed, changed=changed, kubectl=binaries / "kubectl")
+        kubevirt = is_added(self.home.cluster)
+        farewell(welcomed, changed=changed, kubectl=binaries / "kubectl", kubevirt=kubevirt)
 
     def adopt(self, adopted: Adopted) -> None:
         """Use an existing cluster: our kinds in it, our operator beside it."""
@@ -80,6 +86,15 @@ class Up:
         marker = f"welcomed-{adopted.context.replace('/', '_')}"
         welcomed = self._welcome(target, self.home.state / marker)
         farewell(welcomed, changed=changed or running, kubectl=None)
+
+    def _add(self, plane: ControlPlane) -> list[str]:
+        """Bring up what was asked for beside the cluster, now or earlier."""
+        if KUBEVIRT not in self.additions and not is_added(self.home.cluster):
+            return []
+        with self.display.step("KubeVirt programs") as progress:
+            programs = locate_kubevirt(self.home.cache, progress)
+        with self.display.step("KubeVirt (real control plane, stand-in for nodes)") as progress:
+            return KubeVirt(plane, programs).start(progress)
 
     def _for_build(self) -> list[Package]:
         ready_made = self.kubernetes_bin or os.environ.get(BIN_VARIABLE)

@@ -16,7 +16,10 @@ STATE = (
     *("cluster", "operator", "adopted.json", "welcomed-*"),
     *("hypervisor", "fleet", "images", "provider"),
 )
-CACHE = ("kubernetes-v*", "go", "build.lock", ".building-*", "guest-*", ".guest-*")
+CACHE = (
+    *("kubernetes-v*", "kubevirt-v*", "go", "build.lock", ".building-*"),
+    *("guest-*", ".guest-*"),
+)
 LOCK = ("lock",)
 
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from novacron.localcluster.components import COMPONENTS
+from novacron.localcluster.kubevirt.names import PROGRAMS
 from novacron.localcluster.layout import Layout
 from novacron.localcluster.node.ending import end_pods
 from novacron.localcluster.node_program import NODE_GRACE
@@ -10,10 +11,12 @@ from novacron.localcluster.processes import GRACE
 
 __all__ = ["stop_all", "stop_component"]
 
+ALL = (*COMPONENTS, *PROGRAMS)
+
 
 def stop_all(layout: Layout) -> list[str]:
     """Stop everything; return what was running."""
-    return [name for name in reversed(COMPONENTS) if stop_component(layout, name)]
+    return [name for name in reversed(ALL) if stop_component(layout, name)]
 
 
 def stop_component(layout: Layout, name: str) -> bool:

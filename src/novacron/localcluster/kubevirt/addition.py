@@ -11,19 +11,32 @@ from novacron.localcluster.errors import PortTaken
 from novacron.localcluster.kubevirt import objects
 from novacron.localcluster.kubevirt.applying import apply_all, established
 from novacron.localcluster.kubevirt.manifests import Manifests
-from novacron.localcluster.kubevirt.names import API, CONTROLLER, KUBEVIRTS, NAMESPACE, NODES
+from novacron.localcluster.kubevirt.names import (
+    API,
+    CONTROLLER,
+    KUBEVIRTS,
+    NAMESPACE,
+    NODES,
+    PROGRAMS,
+)
 from novacron.localcluster.kubevirt.programs import authority, program
 from novacron.localcluster.probe import answers
 from novacron.runtime.client import Client
+from novacron.workplace.files import write_private
 from novacron.workplace.progress import Progress, Silent
 
-__all__ = ["PROGRAMS", "KubeVirt"]
+__all__ = ["KubeVirt", "is_added"]
 
-PROGRAMS = (API, CONTROLLER, NODES)
 PROBES = {API: "/healthz", CONTROLLER: "/healthz"}
 READY_WITHIN = timedelta(seconds=90)
 ATTEMPTS = 3
 SILENT = Silent()
+MARKER = "with-kubevirt"
+
+
+def is_added(cluster: Path) -> bool:
+    """Say whether the control plane in this directory was ever given KubeVirt."""
+    return (cluster / MARKER).exists()
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,7 @@ class KubeVirt:
 
     def start(self, progress: Progress = SILENT) -> list[str]:
         """Bring up or mend everything; return which programs were started."""
+        write_private(self.plane.directory / MARKER, "")
         manifests = Manifests.of(self.binaries)
         asyncio.run(self._install(manifests))
         progress.count("components ready", 1, len(PROGRAMS) + 1)

@@ -12,6 +12,7 @@ __all__ = [
     "MIGRATIONS",
     "NAMESPACE",
     "NODES",
+    "PROGRAMS",
     "PROVISIONER",
 ]
 
@@ -19,6 +20,7 @@ NAMESPACE = "kubevirt"
 API = "virt-api"
 CONTROLLER = "virt-controller"
 NODES = "kubevirt-nodes"
+PROGRAMS = (API, CONTROLLER, NODES)
 # KubeVirt believes what is said of a running guest only of this user.
 HANDLER_USER = f"system:serviceaccount:{NAMESPACE}:kubevirt-handler"
 # Never fetched: nothing runs it.

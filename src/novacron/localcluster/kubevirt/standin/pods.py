@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from novacron.localcluster.kubevirt.standin.wishes import failure, held
+from novacron.localcluster.kubevirt.standin.wishes import failure, held, wishes
 from novacron.localcluster.kubevirt.standin.world import PODS, World, now, vanish
 from novacron.runtime.errors import NotFound
 from novacron.runtime.resource import Key, Object, key_of
@@ -37,7 +37,7 @@ class Pods:
             if instance is None or not is_active(pod, instance):
                 await vanish(self.world.client, PODS, pod)
             # Otherwise the guest is shut down first; that changes the instance.
-        elif not is_over(pod) and not held(pod):
+        elif not is_over(pod):
             await self._go_on(pod, instance)
         return None
 
@@ -51,8 +51,11 @@ class Pods:
         return found if found and _label(pod, "kubevirt.io/created-by") == _uid(found) else None
 
     async def _go_on(self, pod: Object, instance: Object | None) -> None:
-        message = failure([pod])
-        if message:
+        # A pod has the annotations of its instance, and there they are heeded.
+        own = None if instance and wishes(instance) else pod
+        if held(own):
+            return
+        if message := failure([own]):
             await self._say(pod, _ended(pod, "Failed", message))
         elif instance and _is_done_with(pod, instance):
             await self._say(pod, _ended(pod, "Succeeded", "the guest is gone"))

@@ -3,17 +3,23 @@
 ``stand-in.novacron.io/hold`` on a Pod, a VirtualMachineInstance or a claim: nothing happens to it
 as long as it is there. On a StorageClass: none of its claims gets a volume. On a Node: it is dead.
 ``stand-in.novacron.io/fail`` with a message, on the same objects except nodes: it fails with it.
-Annotations of a VirtualMachine's template are those of its instance and its pod.
+Annotations of a VirtualMachine's template become those of its instance, where they are heeded,
+and those of its pod, where they are then not.
 """
 
 from collections.abc import Iterable
 
 from novacron.runtime.resource import Object
 
-__all__ = ["FAIL", "HOLD", "failure", "held"]
+__all__ = ["FAIL", "HOLD", "failure", "held", "wishes"]
 
 HOLD = "stand-in.novacron.io/hold"
 FAIL = "stand-in.novacron.io/fail"
+
+
+def wishes(obj: Object) -> bool:
+    """Say whether an object carries any of the two."""
+    return not {HOLD, FAIL}.isdisjoint(_annotations(obj))
 
 
 def held(obj: Object | None) -> bool:
