@@ -7,7 +7,7 @@ import pytest
 
 from novacron.core.errors import Rejected
 from novacron.families.viti.boot_order import BootOrder, boot_order
-from novacron.families.viti.hardware import hardware_of, why_no_such_machine
+from novacron.families.viti.hardware import hardware_of
 from novacron.families.viti.mac import stable_mac
 from novacron.families.viti.nics import Attachment, attachment_of, nics_of
 from novacron.families.viti.resolve import is_ours, resolve
@@ -127,17 +127,6 @@ def test_hardware_is_what_was_asked_for_and_else_kubevirts_choice() -> None:
     }
     wanted = Hardware("pc-q35", acpi=False, hyperv=True, efi=True, secure_boot=True)
     assert hardware_of({"domain": domain}) == wanted
-
-
-def test_a_chipset_that_the_cluster_does_not_allow_is_named_with_the_remedy() -> None:
-    """Which ones there are is a setting of the cluster."""
-    assert why_no_such_machine(None) is None
-    assert why_no_such_machine("q35") is None
-    assert why_no_such_machine("pc-q35-rhel9.4.0") is None
-    said = why_no_such_machine("pc-i440fx")
-    assert said is not None
-    assert "allows no machine of type pc-i440fx, only q35*, pc-q35*" in said
-    assert why_no_such_machine("pc-i440fx", ("q35*", "pc-i440fx*")) is None
 
 
 def test_fields_that_change_nothing_are_named() -> None:

@@ -14,26 +14,17 @@ from novacron.core.machine import Hindrance, Observed, Power, Resources
 from novacron.core.quantity import mib
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.kubevirt.cluster import Belongings
-from novacron.drivers.kubevirt.names import APPLIED, DISK, RECIPE, UID
+from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending, said_by
+from novacron.drivers.kubevirt.names import APPLIED, DISK, RECIPE, UID, VOLUME
 from novacron.drivers.kubevirt.sameness import difference
 
-__all__ = ["condition", "observed", "storage_part"]
+__all__ = ["has_no_node", "observed", "storage_part", "volume_id_of"]
 
 Object = dict[str, Any]
 
 # The cluster tells of every change; this is for what may be missed all the same.
 PATIENCE = timedelta(seconds=60)
 ENDED = ("Succeeded", "Failed")
-UNSCHEDULABLE = "ErrorUnschedulable"
-# What KubeVirt says of a machine that does not come up, and what a user can do about it.
-FAILING = {
-    "CrashLoopBackOff": "its guest ends as soon as it is started: look at its console",
-    "ErrorPvcNotFound": "a disk's claim is missing and is made again",
-    "ErrorDataVolumeNotFound": "the import of its image is missing",
-    "DataVolumeError": "the import of its image failed: look at its DataVolume",
-    "ErrImagePull": "an image cannot be pulled: check its name and the registry",
-    "ImagePullBackOff": "an image cannot be pulled: check its name and the registry",
-}
 STORAGE, NETWORK, MACHINE = "StorageReady", "NetworkReady", "VirtualMachineReady"
 
 
@@ -44,10 +35,10 @@ def observed(has: Belongings) -> Observed | None:
     if shown is None:
         return None
     power, changing = _power(vm, vmi)
-    hindered = _hindrance(vm, vmi, has.claims) if changing == "start" else None
+    hindered = hindrance(has) if changing == "start" else None
     configured = _configured(vm or {}, has.claims)
     runs = _current(vmi, configured) if vmi and power is Power.ON else configured
-    movable = condition(vmi, "LiveMigratable")
+    movable = said_by(vmi, "LiveMigratable")
     return Observed(
         uid=shown["metadata"]["labels"][UID],
         vm_id=shown["metadata"]["uid"],
@@ -57,11 +48,12 @@ def observed(has: Belongings) -> Observed | None:
         addresses=_addresses(vmi),
         live_migratable=True,
         immovable=movable.get("message") if movable.get("status") == "False" else None,
-        due=PATIENCE if changing else None,
+        abandoned=changing == "create",
+        due=(PATIENCE if hindered else SLOW) if changing else None,
         after_restart=configured if configured != runs else None,
         awaits_restart=_awaits_restart(vm, vmi) if power is Power.ON and not changing else (),
         recipe=(shown["metadata"].get("annotations") or {}).get(RECIPE) if vm else None,
-        drifted=_drifted(vm) if vm else None,
+        drifted=_drifted(vm, has.claims) if vm else None,
         ended=_ended(vmi),
         volumes=tuple(_volume(claim, vm) for claim in has.claims if not _is_first(claim, vm)),
         node=(vmi or {}).get("status", {}).get("nodeName"),
@@ -70,25 +62,38 @@ def observed(has: Belongings) -> Observed | None:
     )
 
 
-def condition(obj: Object | None, name: str) -> Mapping[str, str]:
-    """Return what an object says under a name; nothing where it says nothing."""
-    claims = ((obj or {}).get("status") or {}).get("conditions") or ()
-    return next((each for each in claims if each["type"] == name), {})
+def has_no_node(vmi: Object) -> bool:
+    """Say whether an instance is only wished for: nothing of it runs anywhere."""
+    return (vmi.get("status") or {}).get("phase") in (None, "", "Pending", "Scheduling")
 
 
 def storage_part(claims: tuple[Object, ...]) -> Condition:
-    """Say whether every disk has its place."""
-    waiting = [claim for claim in claims if (claim.get("status") or {}).get("phase") != "Bound"]
-    if not waiting:
-        return Condition(STORAGE, "True", "PVCBound", f"{len(claims)} claims are bound")
-    names = ", ".join(claim["metadata"]["name"] for claim in waiting)
-    message = f"not bound yet: {names}; kubectl describe pvc says what they wait for"
-    return Condition(STORAGE, "False", "PVCPending", message)
+    """Say whether every disk has its place, and will keep it."""
+    if waiting := [_name(claim) for claim in claims if is_pending(claim)]:
+        message = (
+            f"not bound yet: {', '.join(waiting)}; kubectl describe pvc says what they wait for"
+        )
+        return Condition(STORAGE, "False", "PVCPending", message)
+    if doomed := [_name(claim) for claim in claims if "deletionTimestamp" in claim["metadata"]]:
+        message = (
+            f"somebody deleted PersistentVolumeClaim {', '.join(doomed)}, which goes with all that "
+            "is on it when the machine stops: save what is needed before"
+        )
+        return Condition(STORAGE, "False", "PVCPending", message)
+    return Condition(STORAGE, "True", "PVCBound", f"{len(claims)} claims are bound")
+
+
+def _name(obj: Object) -> str:
+    return str(obj["metadata"]["name"])
 
 
 def _power(vm: Object | None, vmi: Object | None) -> tuple[Power, str | None]:
     """Return whether a machine runs, and what is being done about it."""
-    if vm is None or "deletionTimestamp" in vm["metadata"]:
+    if vm is None:
+        # What keeps the instance is gone, or nobody hears of it any more: it is asked for again.
+        leaving = "deletionTimestamp" in (vmi or {}).get("metadata", {})
+        return Power.ON, "delete" if leaving else "create"
+    if "deletionTimestamp" in vm["metadata"]:
         return (Power.ON if vmi else Power.OFF), "delete"
     phase = ((vmi or {}).get("status") or {}).get("phase")
     wanted = vm["spec"].get("runStrategy") != "Halted"
@@ -97,29 +102,6 @@ def _power(vm: Object | None, vmi: Object | None) -> tuple[Power, str | None]:
     if "deletionTimestamp" in vmi["metadata"] or not wanted:
         return Power.ON, "stop"
     return (Power.ON, None) if phase == "Running" else (Power.OFF, "start")
-
-
-def _hindrance(
-    vm: Object | None, vmi: Object | None, claims: tuple[Object, ...]
-) -> Hindrance | None:
-    state = ((vm or {}).get("status") or {}).get("printableStatus", "")
-    scheduled = condition(vmi, "PodScheduled")
-    if state == UNSCHEDULABLE or scheduled.get("reason") == "Unschedulable":
-        said = scheduled.get("message") or condition(vm, "Ready").get("message") or state
-        return Hindrance(
-            "InsufficientResources",
-            f"no node of the cluster can run it: {said}; add nodes or ask for less",
-        )
-    if state in FAILING:
-        return Hindrance("VMFailed", f"{state}: {FAILING[state]}")
-    failure = condition(vm, "Failure")
-    if failure.get("status") == "True":
-        return Hindrance("VMFailed", failure.get("message") or failure.get("reason", ""))
-    lost = [each for each in claims if (each.get("status") or {}).get("phase") == "Lost"]
-    if lost:
-        name = lost[0]["metadata"]["name"]
-        return Hindrance("PVCLost", f"the volume behind claim {name} is gone: restore it")
-    return None
 
 
 def _configured(vm: Object, claims: tuple[Object, ...]) -> Resources:
@@ -160,7 +142,7 @@ def _addresses(vmi: Object | None) -> tuple[str, ...]:
 
 def _awaits_restart(vm: Object | None, vmi: Object | None) -> tuple[str, ...]:
     """Return what of a change only a restart brings about."""
-    required = condition(vm, "RestartRequired")
+    required = said_by(vm, "RestartRequired")
     if vm is None or vmi is None or required.get("status") != "True":
         return ()
     # It is said of the instance before for a moment after a restart.
@@ -190,12 +172,26 @@ def _at(spec: Object, path: tuple[str, ...]) -> object:
     return found
 
 
-def _drifted(vm: Object) -> str | None:
+def _drifted(vm: Object, claims: tuple[Object, ...]) -> str | None:
     applied = (vm["metadata"].get("annotations") or {}).get(APPLIED)
     if not applied:
         return "somebody took our record off its VirtualMachine"
-    where = difference(vm["spec"]["template"], orjson.loads(applied))
-    return None if where is None else f"somebody changed {where} of its VirtualMachine"
+    wanted = orjson.loads(applied)
+    where = difference(vm["spec"]["template"], wanted) or difference(
+        vm["metadata"].get("labels"), wanted["metadata"]["labels"], "labels"
+    )
+    if where is not None:
+        return f"somebody changed {where} of its VirtualMachine"
+    there = {_name(claim) for claim in claims}
+    lost = [name for name in _claimed(wanted) if name not in there]
+    return f"somebody deleted PersistentVolumeClaim {', '.join(lost)}" if lost else None
+
+
+def _claimed(template: Object) -> list[str]:
+    """Return the names of the claims that instances of a template need."""
+    volumes = template["spec"].get("volumes") or ()
+    named = [each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes]
+    return [name for name in named if name]
 
 
 def _ended(vmi: Object | None) -> str | None:
@@ -217,17 +213,23 @@ def _volume(claim: Object, vm: Object | None) -> SeenVolume:
         name=name,
         size_mib=mib(claim["spec"]["resources"]["requests"]["storage"]),
         attachment=Attachment.ATTACHED if attached else Attachment.DETACHED,
-        id=claim["metadata"]["name"],
+        id=volume_id_of(claim),
         storage_class=claim["spec"].get("storageClassName"),
     )
 
 
 def _parts(has: Belongings, hindered: Hindrance | None) -> tuple[Condition, ...]:
     network = Condition(NETWORK, "True", "NetworkConfigured", "its networks are there")
-    if hindered is not None:
+    if hindered is not None or (hindered := ignored(has)) is not None:
         machine = Condition(MACHINE, "False", "VMFailed", hindered.message)
     elif has.machine is None:
         machine = Condition(MACHINE, "False", "VMFailed", "its VirtualMachine is gone")
     else:
         machine = Condition(MACHINE, "True", "VMCreated", "its VirtualMachine is there")
     return (network, storage_part(has.claims), machine)
+
+
+def volume_id_of(claim: Object) -> str:
+    """Return what a claim's volume is called by its owner."""
+    annotations: dict[str, str] = claim["metadata"].get("annotations") or {}
+    return annotations.get(VOLUME) or str(claim["metadata"]["name"])

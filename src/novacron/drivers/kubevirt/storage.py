@@ -11,8 +11,9 @@ from novacron.core.quantity import format_mib, mib
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.convert import marks
-from novacron.drivers.kubevirt.missing import Missing
-from novacron.drivers.kubevirt.names import CLAIMS, DISK, RECLAIM, UID, VOLUME, claim_name
+from novacron.drivers.kubevirt.missing import Missing, name_taken
+from novacron.drivers.kubevirt.names import CLAIMS, DISK, RECLAIM, VOLUME, claim_name
+from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Key, Resource
 
@@ -44,7 +45,14 @@ class Claims:
             if (claim := known.get(name)) is None:
                 known[name] = await self._make(plan, disk)
                 continue
-            if disk.size_mib > mib(claim["spec"]["resources"]["requests"]["storage"]):
+            has_mib = mib(claim["spec"]["resources"]["requests"]["storage"])
+            if disk.size_mib < has_mib:
+                raise Rejected(
+                    f"disk {name} has {format_mib(has_mib)} and never shrinks: ask for at least "
+                    "that",
+                    reason="CannotShrink",
+                )
+            if disk.size_mib > has_mib:
                 claim = await self._grow(claim, disk)
             known[name] = await self._fated(plan, claim, disk.reclaim)
         for name in known.keys() - wanted.keys():
@@ -68,15 +76,13 @@ class Claims:
         try:
             made = await self.cluster.client.create(CLAIMS, body)
         except AlreadyExists:
-            made = await self.cluster.client.get(
-                CLAIMS, body["metadata"]["name"], plan.ref.namespace
-            )
-            if (made["metadata"].get("labels") or {}).get(UID) != plan.ref.uid:
-                raise Rejected(
-                    f"there is a PersistentVolumeClaim {body['metadata']['name']} that is not this "
-                    "machine's: delete it or give the disk another name",
-                    reason="NameTaken",
-                ) from None
+            name = body["metadata"]["name"]
+            made = await self.cluster.client.get(CLAIMS, name, plan.ref.namespace)
+            if not belongs_to(made, plan.ref.uid):
+                remedy = "give the disk another name"
+                raise name_taken(CLAIMS.kind, name, "StorageReady", remedy) from None
+            if not is_known(made, plan.ref.uid):
+                made = await self._patched(made["metadata"], known_again(body))
         self.cluster.claims.cache.seen(made)
         return made
 
@@ -102,7 +108,7 @@ class Claims:
             "create it or name another one"
         )
         part = Condition("StorageReady", "False", "PVCPending", message)
-        raise Missing("StorageClassNotFound", message, part)
+        raise Missing("StorageClassNotFound", message, part, followed=True)
 
     async def _claim(self, plan: MachinePlan, disk: Volume, storage_class: str | None) -> Object:
         access, block = disk.access, disk.block
