@@ -57,6 +57,7 @@ CAPABILITIES = frozenset(
         Capability.LIVE_MIGRATION,
     }
 )
+ENCRYPTED = frozenset({Capability.ENCRYPTED_MIGRATION})
 SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
@@ -93,7 +94,7 @@ class LibvirtDriver(
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What its parents do, and machines listed in one call."""
-        return CAPABILITIES
+        return CAPABILITIES | ENCRYPTED if self._host.migration_tls else CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
         """Have the UID of every machine told that changed."""
