@@ -38,8 +38,11 @@ async def create(scope: Scope) -> Outcome:
             return Wait("HostFull", None, str(full))
         new = scope.seen is None
         await scope.follow(accepted)
+        runs = scope.seen is not None and scope.seen.power is Power.ON
         if new and not (scope.seen and scope.seen.hindered):
-            scope.tell("Created", f"created on host {host}")
+            scope.tell("Created", f"created {'and started ' if runs else ''}on host {host}")
+        if runs:
+            scope.restarts.started(scope.machine.uid, scope.now)
     if scope.seen is None or scope.seen.changing == "create":
         if scope.seen and scope.seen.hindered:
             return _hindered(scope, "Created", scope.seen.hindered)

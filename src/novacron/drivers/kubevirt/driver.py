@@ -128,7 +128,7 @@ class KubeVirtDriver:
             self.cluster.machines.cache.seen(changed)
             instance = self.cluster.of(plan.ref.uid).instance
             if instance is not None and has_no_node(instance):
-                # It would wait as it is for ever; KubeVirt makes another one that is as it is to be.
+                # As it is it would wait for ever; KubeVirt makes one that is as it is to be.
                 await self._remove(INSTANCES, instance)
         return Accepted(seen=observed(Belongings(changed, instance, claims)))
 
