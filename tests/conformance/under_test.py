@@ -52,7 +52,8 @@ class Bench:
     A host that is not ``limited`` takes what it has no room for, and it waits when it is started.
     One that ``restarts_guests`` does so whoever ended them, unless it was told to stop them. Where
     there is ``one_of_a_name`` in a namespace, a second machine waits for the first to go. Guests of
-    a host that ``only_grows_running`` get less of anything with a restart.
+    a host that ``only_grows_running`` get less of anything, and other volumes, with a restart. One
+    that ``takes_over_volumes`` gives a kept one to another machine, and knows which are shared.
     """
 
     host: str
@@ -74,6 +75,7 @@ class Bench:
     restarts_guests: bool = False
     one_of_a_name: bool = False
     only_grows_running: bool = False
+    takes_over_volumes: bool = True
 
     def plan(
         self,

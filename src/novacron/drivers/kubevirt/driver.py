@@ -41,6 +41,7 @@ from novacron.drivers.kubevirt.missing import Missing, name_taken
 from novacron.drivers.kubevirt.names import (
     APPLIED,
     CLAIMS,
+    DISK,
     INSTANCES,
     MACHINES,
     RECIPE,
@@ -50,7 +51,7 @@ from novacron.drivers.kubevirt.names import (
 )
 from novacron.drivers.kubevirt.networks import Attachments
 from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
-from novacron.drivers.kubevirt.storage import Claims
+from novacron.drivers.kubevirt.storage import Claims, claimed_volumes
 from novacron.runtime.client import Request
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Resource
@@ -115,9 +116,11 @@ class KubeVirtDriver:
     async def resize(self, plan: MachinePlan) -> Accepted:
         """Give the machine what the plan says; KubeVirt knows what a running guest can take."""
         await self.cluster.ready()
-        vm = self.cluster.of(plan.ref.uid).machine
-        if vm is None:
+        has = self.cluster.of(plan.ref.uid)
+        if (vm := has.machine) is None:
             raise went_away(plan.ref.name)
+        if plan.volumes is None:
+            plan = replace(plan, volumes=claimed_volumes(has))
         with in_our_words(plan.ref.name):
             try:
                 claims = await self._foundations(plan)
@@ -179,11 +182,11 @@ class KubeVirtDriver:
 
     async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
         """Delete volumes that were made for a machine which is gone."""
-        del volumes  # those that are to go say so themselves, and went with the machine
         await self.cluster.ready()
+        doomed = set(volumes)
         with in_our_words():
             for claim in self.cluster.of(ref.uid).claims:
-                if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
+                if claim["metadata"]["labels"].get(DISK) in doomed:
                     await self._remove(CLAIMS, claim)
 
     async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
