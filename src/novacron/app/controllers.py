@@ -17,6 +17,7 @@ from novacron.controllers.certificates import Certificates
 from novacron.controllers.drivers import DriverPool, MakeDriver
 from novacron.controllers.host import HostController
 from novacron.controllers.inventory import InventoryWatch
+from novacron.controllers.kept import VolumeHolders
 from novacron.controllers.ledger import Ledger, Owner
 from novacron.controllers.metrics import MachineMetrics
 from novacron.controllers.mover import Mover
@@ -61,6 +62,7 @@ class Controllers:
     now: Callable[[], datetime]
     events: Events = field(init=False)
     ledger: Ledger = field(init=False)
+    holders: VolumeHolders = field(default_factory=VolumeHolders)
     drivers: DriverPool = field(init=False)
     inventory: InventoryWatch = field(init=False)
     certificates: Certificates = field(init=False)
@@ -159,6 +161,7 @@ class Controllers:
             self.now,
             queue,
             partial(node_marks, self.client),
+            self.holders,
         )
         self.drivers.follow(cache)
         self.ledger.follow_hosts(cache)
@@ -169,6 +172,7 @@ class Controllers:
     def _add_machines(self, resource: Resource, kind: MachineKind) -> None:
         cache = self._cache(resource, self.settings.watch_namespaces or ("",))
         self.ledger.follow_machines(cache, kind)
+        self.holders.follow(cache, kind)
         self.machine_metrics.follow(cache)
         self._placers.append(self._placer(kind, cache))
         self._movers.append(self._mover(kind, cache))

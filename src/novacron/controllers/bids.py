@@ -8,8 +8,8 @@ from novacron.core.conditions import Condition
 from novacron.core.driver import Capability
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Machine, Power
-from novacron.core.migration import NO_CERTIFICATES
-from novacron.core.move import MoveResult
+from novacron.core.migration import CPU_INCOMPATIBLE, NO_CERTIFICATES
+from novacron.core.move import MoveReport, MoveResult
 from novacron.core.offer import Offer, OfferKind
 from novacron.scheduler import unwelcome
 
@@ -44,20 +44,28 @@ class Bid:
     lost: bool = False
     at_once: int | None = None
 
-    def sought(self, machine: Machine) -> Machine:
+    def sought(self, machine: Machine, *, live: bool) -> Machine:
         """Return the machine as the scheduler is asked to place it."""
-        last = machine.last_move
-        # A host that could not reach its disks will not do so a moment later.
-        failed = last is not None and last.result is MoveResult.FAILED and self.lost
-        avoided = {last.target} if last and last.target and failed else set()
+        avoided = self._avoided(machine.last_move)
         return replace(
             machine,
             wanted=machine.reserved or machine.wanted,
             only_host=self.to,
             leaving=machine.host,
             refused_hosts=machine.refused_hosts | machine.leftovers | avoided,
+            keeps_cpu=live,
             needs=machine.needs | (ENCRYPTED if self._encrypted(machine) else frozenset()),
         )
+
+    def _avoided(self, last: MoveReport | None) -> frozenset[str]:
+        """Return the host that will not do a moment later either, unless a person insists.
+
+        One that could not reach its disks, or cannot give it the CPU that it runs with.
+        """
+        if last is None or last.target is None or last.result is not MoveResult.FAILED:
+            return frozenset()
+        hopeless = self.lost or (last.reason == CPU_INCOMPATIBLE and not self.urgent)
+        return frozenset({last.target} if hopeless else ())
 
     def _encrypted(self, machine: Machine) -> bool:
         return machine.move_policy.encrypted and not self.lost

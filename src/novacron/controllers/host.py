@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from novacron.controllers.drivers import DriverPool
+from novacron.controllers.kept import VolumeHolders, told_once
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import HostKind
 from novacron.core.conditions import Condition, merge_conditions
@@ -36,6 +37,7 @@ class HostController:
     now: Callable[[], datetime]
     queue: Queue
     marks_of: Callable[[str], Awaitable[NodeMarks]]
+    holders: VolumeHolders
     _leaving: set[Key] = field(default_factory=set)
     _seen_at: dict[str, datetime] = field(default_factory=dict)
 
@@ -76,6 +78,7 @@ class HostController:
             facts, claim = await _ask(driver, host.name)
             if facts is not None:
                 self._seen_at[host.name] = self.now()
+                facts = told_once(facts, self.holders, self.ledger)
         marks, followed = await self._node(host)
         claims = {"Ready": claim, "NodeFollowed": followed, "Drained": self._drained(host)}
         await self._write(obj, host, facts, claims, marks)

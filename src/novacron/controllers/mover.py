@@ -23,7 +23,7 @@ from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
 from novacron.runtime.writer import Writer
-from novacron.scheduler import Held, Placed, choose, one_line
+from novacron.scheduler import Decision, Held, Placed, choose, one_line
 
 __all__ = ["Mover"]
 
@@ -119,13 +119,20 @@ class Mover:
         live = live_or_not(machine, bid)
         if isinstance(live, Refused):
             return await self._refuse(obj, machine, bid, live)
-        decision = choose(self.ledger.table, bid.sought(machine))
+        decision, live = self._choose(machine, bid, live=live)
         if not isinstance(decision, Placed):
             return await self._refuse(obj, machine, bid, Refused("NoHostFits", one_line(decision)))
         version = obj["metadata"]["resourceVersion"]
         move = Move(version, machine.host, decision.host, live, bid.lost, bid.why)
         await self._record(obj, machine, move)
         return None
+
+    def _choose(self, machine: Machine, bid: Bid, *, live: bool) -> tuple[Decision, bool]:
+        """Choose a host; where none can go on with it as it runs, it may be stopped."""
+        decision = choose(self.ledger.table, bid.sought(machine, live=live))
+        if isinstance(decision, Placed) or not (live and bid.stop_allowed):
+            return decision, live
+        return choose(self.ledger.table, bid.sought(machine, live=False)), False
 
     def _pause(self, machine: Machine) -> timedelta | None:
         last = machine.last_move

@@ -74,6 +74,7 @@ class HostFacts:
     """What a driver says of a host it reaches; what it cannot tell is empty.
 
     ``networks`` are those that machines can be plugged into; None where any will do.
+    ``storage_ids`` are what places for disks are known by that other hosts may see too.
     ``guest_cpu_model`` and ``guest_cpu_features`` are the CPU that machines see there: one that
     runs can move to a host whose guests see at least the same.
     """
@@ -93,6 +94,7 @@ class HostFacts:
     versions: Mapping[str, str] = field(default_factory=dict)
     networks: tuple[HostNetwork, ...] | None = None
     kept_volumes: tuple[KeptVolume, ...] = ()
+    storage_ids: frozenset[str] = frozenset()
 
     @property
     def kept_mib(self) -> int:
@@ -143,6 +145,7 @@ class DeclaredHost:
     devices: tuple[HostDevice, ...] = ()
     cpu: Cpu | None = None
     offers: frozenset[Offer] = frozenset()
+    storage_ids: frozenset[str] = frozenset()
 
     @property
     def is_fenced(self) -> bool:

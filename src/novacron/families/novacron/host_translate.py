@@ -90,6 +90,7 @@ def _host(obj: Object) -> DeclaredHost:
         node_marks=_node_marks(status.get("node") or {}),
         devices=devices_of(status.get("devices")),
         cpu=_cpu(status),
+        storage_ids=frozenset(status.get("storageIDs") or ()),
         offers=frozenset((*_offers(status), *classes_of(spec.get(spec["driver"]) or {}))),
     )
 
@@ -161,6 +162,7 @@ def _written_facts(facts: HostFacts) -> Object:
         "devices": written_devices(facts.devices) or None,
         "networks": _written_networks(facts) or None,
         "keptVolumes": written_kept(facts.kept_volumes),
+        "storageIDs": sorted(facts.storage_ids) or None,
     }
 
 
