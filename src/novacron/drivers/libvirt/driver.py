@@ -221,8 +221,8 @@ class LibvirtDriver(
 
         def tell(builder: Builder) -> HostFacts:
             facts = facts_of(builder.connection, host, builder.machinery)
-            told = {"kept_volumes": tuple(kept(builder)), "storage_ids": storage_ids(builder)}
-            return replace(facts, **told)
+            volumes, storages = tuple(kept(builder)), storage_ids(builder)
+            return replace(facts, kept_volumes=volumes, storage_ids=storages)
 
         facts = await self._work(tell)
         # Now, because whoever asks may want no more than the first answer.
