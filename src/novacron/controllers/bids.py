@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from novacron.controllers.ledger import Ledger
 from novacron.core.conditions import Condition
 from novacron.core.driver import Capability
+from novacron.core.eviction import leaves
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Machine, Power
 from novacron.core.migration import CPU_INCOMPATIBLE, NO_CERTIFICATES
 from novacron.core.move import MoveReport, MoveResult
 from novacron.core.offer import Offer, OfferKind
+from novacron.core.taint import Taint
 from novacron.scheduler import unwelcome
 
 __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
@@ -18,6 +20,8 @@ __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
 # Reasons of LiveMigratable for which stopping the machine would not help.
 NEVER = frozenset({"DriverCannotMigrate", "HasSnapshots", NO_CERTIFICATES})
 
+# As many as a drain moves at a time unless it is told otherwise.
+EVICTED_AT_ONCE = 2
 ENCRYPTED = frozenset({Offer(OfferKind.CAPABILITY, Capability.ENCRYPTED_MIGRATION.value)})
 
 
@@ -34,7 +38,8 @@ class Bid:
     """Somebody wants a machine elsewhere.
 
     ``urgent``: a person waits for the answer. ``lost``: its host is known to be switched off.
-    ``at_once`` is how many may leave the host at the same time.
+    ``at_once`` is how many may leave the host at the same time. ``evicted``: its host has a taint
+    that it does not tolerate.
     """
 
     why: str
@@ -43,6 +48,7 @@ class Bid:
     urgent: bool = False
     lost: bool = False
     at_once: int | None = None
+    evicted: bool = False
 
     def sought(self, machine: Machine, *, live: bool) -> Machine:
         """Return the machine as the scheduler is asked to place it."""
@@ -90,9 +96,24 @@ def bid_of(
             stop_allowed=host.drain.stop_allowed,
             at_once=host.drain.at_once,
         )
-    if machine.wishes_changed:
-        return _by_wishes(machine, ledger, host)
-    return None
+    evicted = _by_taints(machine, host, now) if host is not None else None
+    if machine.wishes_changed and not isinstance(evicted, Bid):
+        return _by_wishes(machine, ledger, host) or evicted
+    return evicted
+
+
+def _by_taints(machine: Machine, host: DeclaredHost, now: datetime) -> Bid | timedelta | None:
+    """Return a bid where nothing may run on the host that does not tolerate it.
+
+    A machine that is off does not run there, so it is left alone until it is started.
+    """
+    if machine.power is Power.OFF:
+        return None
+    since = {each.taint: each.since for each in host.evictions}
+    taint = leaves(host.all_taints, machine.tolerations, since, now)
+    if not isinstance(taint, Taint):
+        return taint
+    return Bid(f"host {host.name} has taint {taint}", at_once=EVICTED_AT_ONCE, evicted=True)
 
 
 def _by_wishes(machine: Machine, ledger: Ledger, host: DeclaredHost | None) -> Bid | None:

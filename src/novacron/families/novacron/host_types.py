@@ -55,8 +55,16 @@ class HostTaint(Model):
     value: Annotated[str, Field(max_length=63)] | None = None
     """More about it."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-    """NoSchedule and NoExecute keep new machines away, PreferNoSchedule if others will do. Those
-    that are there stay until the host is drained."""
+    """NoSchedule and NoExecute keep new machines away, PreferNoSchedule if others will do. With
+    NoExecute machines that run there and do not tolerate it move away while they run; those that
+    cannot stay and say so. None is stopped."""
+
+
+class HostEviction(HostTaint):
+    """A taint that has machines leave."""
+
+    since: datetime
+    """Since when it is known."""
 
 
 class HostOvercommit(Model):
@@ -249,6 +257,8 @@ class HostStatus(Model):
     hundred; what several hosts see is told of by the first of them."""
     storage_ids: Annotated[list[str], ListSet(), Field(alias="storageIDs")] = []
     """What places for disks are known by that other hosts may see too."""
+    evictions: Annotated[list[HostEviction], Atomic()] = []
+    """Taints that have machines leave, and since when."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None

@@ -111,7 +111,7 @@ def scene() -> Iterator[Scene]:
     connection.close()
 
 
-@pytest.mark.parametrize("by", ["http", "s3"])
+@pytest.mark.parametrize("by", ["http", pytest.param("s3", marks=pytest.mark.full)])
 def test_a_download_goes_on_where_a_killed_process_left_it(scene: Scene, by: str) -> None:
     """Also without a checksum: the server recognises what it gave."""
     content = disk(1)
@@ -143,7 +143,7 @@ def test_a_checksum_is_that_of_the_whole(scene: Scene) -> None:
     assert scene.server.served >= SIZE
 
 
-@pytest.mark.parametrize("proven", [False, True])
+@pytest.mark.parametrize("proven", [pytest.param(False, marks=pytest.mark.full), True])
 def test_a_file_that_changed_is_read_from_its_beginning(scene: Scene, *, proven: bool) -> None:
     """Though its length and its first bytes are the same; nothing of the old one is left."""
     old, new = disk(3), disk(4)
@@ -161,6 +161,7 @@ def test_a_file_that_changed_is_read_from_its_beginning(scene: Scene, *, proven:
     assert scene.unfinished == []
 
 
+@pytest.mark.full
 def test_an_image_in_another_format_goes_on_too(scene: Scene, tmp_path: Path) -> None:
     """It is stored as it comes, and converted when it is whole."""
     (tmp_path / "raw").write_bytes(disk(5))
