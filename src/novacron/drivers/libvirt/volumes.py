@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import libvirt
 
@@ -16,7 +17,7 @@ from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.work import HostWork
 
-__all__ = ["LibvirtVolumes", "kept", "storage_ids"]
+__all__ = ["LibvirtVolumes", "shelved"]
 
 MIB = 1024 * 1024
 ENDINGS = (".qcow2", ".raw")
@@ -28,7 +29,7 @@ class LibvirtVolumes(HostWork):
     async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
         """Tell of every volume that no machine of this host has."""
         del host
-        return await self._work(lambda builder: list(kept(builder)))
+        return await self._work(lambda builder: list(shelved(builder).kept))
 
     async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
         """Delete volumes that were made for a machine which is gone."""
@@ -60,21 +61,27 @@ class LibvirtVolumes(HostWork):
         await self._work(remove)
 
 
-def kept(builder: Builder) -> Iterator[KeptVolume]:
-    """Return every volume that no machine of this host has. Blocks."""
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """Volumes that no machine of a host has, and what its pools are known by to others."""
+
+    kept: tuple[KeptVolume, ...]
+    storage_ids: frozenset[str]
+
+
+def shelved(builder: Builder) -> Shelved:
+    """Look through all pools of a host. Blocks."""
     domains = read_all(builder.connection)
     known = {volume.key for domain in domains for volume in domain.configured.mark.volumes}
+    kept: list[KeptVolume] = []
+    ids: set[str] = set()
     for storage_class, pool in _pools(builder):
         storage = _storage_id(builder, storage_class, pool)
+        ids |= {storage} if storage else set()
         for file in sorted(pool.names()):
             if file.startswith(PREFIX) and f"{pool.name}/{file}" not in known:
-                yield from _told(pool, file, storage_class, storage)
-
-
-def storage_ids(builder: Builder) -> frozenset[str]:
-    """Return what the host's pools are known by that others may see too. Blocks."""
-    found = (_storage_id(builder, name, pool) for name, pool in _pools(builder))
-    return frozenset(each for each in found if each)
+                kept += _told(pool, file, storage_class, storage)
+    return Shelved(tuple(kept), frozenset(ids))
 
 
 def _pools(builder: Builder) -> Iterator[tuple[str | None, Pool]]:
