@@ -27,8 +27,10 @@ from novacron.cli.welcome import Welcomed, welcome
 from novacron.cli.wiring import Wiring
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, complete, locate
 from novacron.localcluster.controlplane import ControlPlane
-from novacron.localcluster.kubevirt.addition import KubeVirt, is_added
+from novacron.localcluster.kubevirt.addition import KubeVirt
+from novacron.localcluster.kubevirt.binaries import is_built
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
+from novacron.localcluster.kubevirt.presence import is_added
 from novacron.localcluster.packages import missing_for_build
 from novacron.workplace.home import Home
 from novacron.workplace.packages import Package, install
@@ -89,16 +91,22 @@ class Up:
 
     def _add(self, plane: ControlPlane) -> list[str]:
         """Bring up what was asked for beside the cluster, now or earlier."""
-        if KUBEVIRT not in self.additions and not is_added(self.home.cluster):
+        if not self._wants_kubevirt:
             return []
         with self.display.step("KubeVirt programs") as progress:
             programs = locate_kubevirt(self.home.cache, progress)
         with self.display.step("KubeVirt (real control plane, stand-in for nodes)") as progress:
             return KubeVirt(plane, programs).start(progress)
 
+    @property
+    def _wants_kubevirt(self) -> bool:
+        return KUBEVIRT in self.additions or is_added(self.home.cluster)
+
     def _for_build(self) -> list[Package]:
         ready_made = self.kubernetes_bin or os.environ.get(BIN_VARIABLE)
-        return [] if ready_made or complete(cached(self.home.cache)) else missing_for_build()
+        here = bool(ready_made) or complete(cached(self.home.cache))
+        here = here and not (self._wants_kubevirt and not is_built(self.home.cache))
+        return [] if here else missing_for_build()
 
     def _install_packages(self, missing: Sequence[Package]) -> None:
         for package in missing:

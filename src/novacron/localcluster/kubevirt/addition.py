@@ -9,7 +9,7 @@ from pathlib import Path
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.errors import PortTaken
 from novacron.localcluster.kubevirt import objects
-from novacron.localcluster.kubevirt.applying import apply_all, established
+from novacron.localcluster.kubevirt.applying import apply_all, conditions_hold
 from novacron.localcluster.kubevirt.manifests import Manifests
 from novacron.localcluster.kubevirt.names import (
     API,
@@ -19,24 +19,18 @@ from novacron.localcluster.kubevirt.names import (
     NODES,
     PROGRAMS,
 )
+from novacron.localcluster.kubevirt.presence import note_added
 from novacron.localcluster.kubevirt.programs import authority, program
 from novacron.localcluster.probe import answers
 from novacron.runtime.client import Client
-from novacron.workplace.files import write_private
 from novacron.workplace.progress import Progress, Silent
 
-__all__ = ["KubeVirt", "is_added"]
+__all__ = ["KubeVirt"]
 
 PROBES = {API: "/healthz", CONTROLLER: "/healthz"}
 READY_WITHIN = timedelta(seconds=90)
 ATTEMPTS = 3
 SILENT = Silent()
-MARKER = "with-kubevirt"
-
-
-def is_added(cluster: Path) -> bool:
-    """Say whether the control plane in this directory was ever given KubeVirt."""
-    return (cluster / MARKER).exists()
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,7 @@ class KubeVirt:
 
     def start(self, progress: Progress = SILENT) -> list[str]:
         """Bring up or mend everything; return which programs were started."""
-        write_private(self.plane.directory / MARKER, "")
+        note_added(self.plane.directory)
         manifests = Manifests.of(self.binaries)
         asyncio.run(self._install(manifests))
         progress.count("components ready", 1, len(PROGRAMS) + 1)
@@ -61,6 +55,7 @@ class KubeVirt:
         asyncio.run(self._open(manifests))
         started += self._launch(CONTROLLER, progress)
         started += self._launch(NODES, progress)
+        asyncio.run(self._greet())
         return started
 
     def stop(self) -> list[str]:
@@ -102,7 +97,7 @@ class KubeVirt:
             await apply_all(client, [objects.namespace()])
             early = [*manifests.rights, *objects.storage(), objects.trust(trusted)]
             await apply_all(client, [*definitions, *early])
-            await established(client, definitions)
+            await conditions_hold(client, definitions, "Established")
             await apply_all(client, [objects.settings()])
             status = {"status": objects.STATUS}
             await client.patch(KUBEVIRTS, "kubevirt", status, NAMESPACE, subresource="status")
@@ -114,3 +109,10 @@ class KubeVirt:
         async with Client.from_kubeconfig(self.plane.kubeconfig) as client:
             await apply_all(client, objects.address(port))
             await apply_all(client, manifests.doors(trusted))
+            served = [door for door in manifests.doors(trusted) if door["kind"] == "APIService"]
+            await conditions_hold(client, served, "Available")
+
+    async def _greet(self) -> None:
+        """Wait until the nodes are there."""
+        async with Client.from_kubeconfig(self.plane.kubeconfig) as client:
+            await conditions_hold(client, objects.nodes(self.nodes), "Ready")

@@ -11,6 +11,7 @@ __all__ = [
     "LAUNCHER_IMAGE",
     "MIGRATIONS",
     "NAMESPACE",
+    "NODE",
     "NODES",
     "PROGRAMS",
     "PROVISIONER",
@@ -20,6 +21,8 @@ NAMESPACE = "kubevirt"
 API = "virt-api"
 CONTROLLER = "virt-controller"
 NODES = "kubevirt-nodes"
+# What its nodes are called.
+NODE = "kubevirt-{}"
 PROGRAMS = (API, CONTROLLER, NODES)
 # KubeVirt believes what is said of a running guest only of this user.
 HANDLER_USER = f"system:serviceaccount:{NAMESPACE}:kubevirt-handler"

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import uvloop
 
+from novacron.localcluster.kubevirt.names import NODE
 from novacron.localcluster.kubevirt.standin.agent import Agent
 from novacron.localcluster.kubevirt.standin.world import World
 from novacron.runtime.client import Client
 from novacron.runtime.logs import configure_logs
 
-NAME = "kubevirt-{}"
-
 
 async def _serve(kubeconfig: Path, handler: Path, nodes: int) -> None:
-    names = tuple(NAME.format(number) for number in range(1, nodes + 1))
+    names = tuple(NODE.format(number) for number in range(1, nodes + 1))
     async with Client.from_kubeconfig(kubeconfig) as own, Client.from_kubeconfig(handler) as voice:
         playing = asyncio.create_task(Agent(World(own, voice, names)).run())
         for number in (signal.SIGTERM, signal.SIGINT):
