@@ -26,10 +26,11 @@ from novacron.cli.target import Target
 from novacron.cli.welcome import Welcomed, welcome
 from novacron.cli.wiring import Wiring
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, complete, locate
-from novacron.localcluster.controlplane import ControlPlane
+from novacron.localcluster.controlplane import ControlPlane, Options
 from novacron.localcluster.kubevirt.addition import KubeVirt
 from novacron.localcluster.kubevirt.binaries import is_built
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
+from novacron.localcluster.kubevirt.flags import FLAGS
 from novacron.localcluster.kubevirt.presence import is_added
 from novacron.localcluster.packages import missing_for_build
 from novacron.workplace.home import Home
@@ -61,7 +62,8 @@ class Up:
         with self.display.step("Kubernetes programs") as progress:
             binaries = locate(self.home.cache, self.kubernetes_bin, progress)
         running = self.provider.prepare(self.display)
-        plane = ControlPlane(self.home.cluster, binaries)
+        flags = FLAGS if self._wants_kubevirt else {}
+        plane = ControlPlane(self.home.cluster, binaries, Options(extra_flags=flags))
         with self.display.step("Control plane") as progress:
             started = plane.start(progress)
         Adopted.path(self.home).unlink(missing_ok=True)

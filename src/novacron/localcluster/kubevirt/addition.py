@@ -8,7 +8,7 @@ from pathlib import Path
 
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.errors import PortTaken
-from novacron.localcluster.kubevirt import objects
+from novacron.localcluster.kubevirt import imports, objects
 from novacron.localcluster.kubevirt.applying import apply_all, conditions_hold
 from novacron.localcluster.kubevirt.manifests import Manifests
 from novacron.localcluster.kubevirt.names import (
@@ -27,7 +27,7 @@ from novacron.workplace.progress import Progress, Silent
 
 __all__ = ["KubeVirt"]
 
-PROBES = {API: "/healthz", CONTROLLER: "/healthz"}
+PROBE = "/healthz"
 READY_WITHIN = timedelta(seconds=90)
 ATTEMPTS = 3
 SILENT = Silent()
@@ -37,13 +37,16 @@ SILENT = Silent()
 class KubeVirt:
     """KubeVirt's programs beside those of one control plane, and so many stand-in nodes.
 
-    The control plane runs before this starts, with controller manager and scheduler, and is
-    stopped after it.
+    With ``imports`` there are DataVolumes too, as if CDI were installed.
+
+    The control plane runs before this starts, with controller manager and scheduler and with
+    ``flags.FLAGS``, and is stopped after it.
     """
 
     plane: ControlPlane
     binaries: Path
     nodes: int = 3
+    imports: bool = False
 
     def start(self, progress: Progress = SILENT) -> list[str]:
         """Bring up or mend everything; return which programs were started."""
@@ -51,10 +54,10 @@ class KubeVirt:
         manifests = Manifests.of(self.binaries)
         asyncio.run(self._install(manifests))
         progress.count("components ready", 1, len(PROGRAMS) + 1)
-        started = self._launch(API, progress)
+        started = self._launch(NODES, progress)
+        started += self._launch(API, progress)
         asyncio.run(self._open(manifests))
         started += self._launch(CONTROLLER, progress)
-        started += self._launch(NODES, progress)
         asyncio.run(self._greet())
         return started
 
@@ -64,19 +67,18 @@ class KubeVirt:
 
     def ready(self, name: str) -> bool:
         """Ask a program itself whether it can serve."""
-        if name not in PROBES:
-            return self.plane.processes.running(name) is not None
         trusted = authority(self.plane).pair.certificate
         context = ssl.create_default_context(cafile=str(trusted))
-        return answers(self.plane.ports.read().get(name), PROBES[name], context)
+        return answers(self.plane.ports.read().get(name), PROBE, context)
 
     def _launch(self, name: str, progress: Progress) -> list[str]:
         """Start one program and wait for it; a port that was taken meanwhile is chosen anew."""
         for attempt in range(1, ATTEMPTS + 1):
-            if name in PROBES and not self.plane.processes.running(name):
+            if not self.plane.processes.running(name):
                 self.plane.ports.claim(name, anew=attempt > 1)
             ports = self.plane.ports.read()
-            wanted = program(name, self.plane, self.binaries, ports, self.nodes)
+            more = [f"--nodes={self.nodes}", *(["--imports"] if self.imports else [])]
+            wanted = program(name, self.plane, self.binaries, ports, more)
             started = self.plane.processes.start(wanted)
             try:
                 self.plane.processes.wait_ready(name, lambda: self.ready(name), READY_WITHIN)
@@ -93,12 +95,14 @@ class KubeVirt:
         """Write all that must be there before the programs start."""
         trusted = authority(self.plane).pair.certificate
         definitions = [*manifests.definitions, objects.NETWORKS]
+        definitions += imports.DEFINITIONS if self.imports else ()
         async with Client.from_kubeconfig(self.plane.kubeconfig) as client:
             await apply_all(client, [objects.namespace()])
             early = [*manifests.rights, *objects.storage(), objects.trust(trusted)]
             await apply_all(client, [*definitions, *early])
             await conditions_hold(client, definitions, "Established")
-            await apply_all(client, [objects.settings()])
+            profiles = imports.profiles() if self.imports else []
+            await apply_all(client, [objects.settings(), *profiles])
             status = {"status": objects.STATUS}
             await client.patch(KUBEVIRTS, "kubevirt", status, NAMESPACE, subresource="status")
 

@@ -35,6 +35,7 @@ CLUSTER_WIDE = frozenset(
         "Node",
         "PriorityClass",
         "StorageClass",
+        "StorageProfile",
         "ValidatingWebhookConfiguration",
     )
 )

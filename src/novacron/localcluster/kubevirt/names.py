@@ -5,6 +5,8 @@ from novacron.runtime.resource import Resource
 __all__ = [
     "API",
     "CONTROLLER",
+    "HANDLER",
+    "HANDLER_NAME",
     "HANDLER_USER",
     "INSTANCES",
     "KUBEVIRTS",
@@ -23,9 +25,13 @@ CONTROLLER = "virt-controller"
 NODES = "kubevirt-nodes"
 # What its nodes are called.
 NODE = "kubevirt-{}"
-PROGRAMS = (API, CONTROLLER, NODES)
+# In the order in which they are started: virt-api is told where the nodes answer.
+PROGRAMS = (NODES, API, CONTROLLER)
 # KubeVirt believes what is said of a running guest only of this user.
 HANDLER_USER = f"system:serviceaccount:{NAMESPACE}:kubevirt-handler"
+HANDLER = "virt-handler"
+# As whom virt-handler is known to virt-api.
+HANDLER_NAME = "kubevirt.io:system:node:virt-handler"
 # Never fetched: nothing runs it.
 LAUNCHER_IMAGE = "stand-in.novacron.io/virt-launcher:v1.6.0"
 PROVISIONER = "stand-in.novacron.io"

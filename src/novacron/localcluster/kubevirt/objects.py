@@ -8,7 +8,17 @@ from novacron.localcluster.kubevirt.names import API, NAMESPACE, NODE, PROVISION
 from novacron.localcluster.ports import LOOPBACK
 from novacron.runtime.resource import Object
 
-__all__ = ["NETWORKS", "STATUS", "address", "namespace", "nodes", "settings", "storage", "trust"]
+__all__ = [
+    "CLASSES",
+    "NETWORKS",
+    "STATUS",
+    "address",
+    "namespace",
+    "nodes",
+    "settings",
+    "storage",
+    "trust",
+]
 
 ABOUT = "novacron.io/about"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"

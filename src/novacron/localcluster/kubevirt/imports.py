@@ -1,0 +1,77 @@
+"""The kinds of KubeVirt's Containerized Data Importer, as far as virt-controller and clients look.
+
+CDI itself is not here: the stand-in plays it. The schemas hold anything, because the checks of
+CDI's own webhooks are not here either.
+"""
+
+from novacron.localcluster.kubevirt.names import PROVISIONER
+from novacron.localcluster.kubevirt.objects import CLASSES
+from novacron.runtime.resource import Object
+
+__all__ = ["DEFINITIONS", "profiles"]
+
+GROUP = "cdi.kubevirt.io"
+VERSION = "v1beta1"
+
+
+def _definition(plural: str, kind: str, *, short: list[str], status: bool = False) -> Object:
+    version: Object = {
+        "name": VERSION,
+        "served": True,
+        "storage": True,
+        "schema": {
+            "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        },
+    }
+    if status:
+        version["subresources"] = {"status": {}}
+        version["additionalPrinterColumns"] = [
+            {"name": name.title(), "type": "string", "jsonPath": f".status.{name}"}
+            for name in ("phase", "progress")
+        ]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{GROUP}"},
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced" if status else "Cluster",
+            "names": {
+                "plural": plural,
+                "singular": kind.lower(),
+                "kind": kind,
+                "shortNames": short,
+            },
+            "versions": [version],
+        },
+    }
+
+
+DEFINITIONS = (
+    _definition("datavolumes", "DataVolume", short=["dv", "dvs"], status=True),
+    _definition("storageprofiles", "StorageProfile", short=[]),
+    # virt-controller waits for these two as soon as there are DataVolumes.
+    _definition("cdis", "CDI", short=["cdi"]),
+    _definition("cdiconfigs", "CDIConfig", short=[]),
+)
+
+
+def profiles() -> list[Object]:
+    """Return what is known of the stand-in's classes: any number of nodes, blocks first."""
+    modes = [
+        {"accessModes": ["ReadWriteMany"], "volumeMode": mode} for mode in ("Block", "Filesystem")
+    ]
+    return [
+        {
+            "apiVersion": f"{GROUP}/{VERSION}",
+            "kind": "StorageProfile",
+            "metadata": {"name": name},
+            "spec": {},
+            "status": {
+                "storageClass": name,
+                "provisioner": PROVISIONER,
+                "claimPropertySets": modes,
+            },
+        }
+        for name in CLASSES
+    ]
