@@ -39,7 +39,8 @@ class Pods:
             if instance is None or not is_active(pod, instance):
                 await vanish(self.world.client, PODS, pod)
             # Otherwise the guest is shut down first; that changes the instance.
-        elif not is_over(pod):
+        elif not is_over(pod) and (instance or not owner_of(pod)):
+            # A pod may be seen sooner than the instance it is there for.
             await self._go_on(pod, instance)
         return None
 
