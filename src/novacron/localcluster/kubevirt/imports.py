@@ -14,7 +14,9 @@ GROUP = "cdi.kubevirt.io"
 VERSION = "v1beta1"
 
 
-def _definition(plural: str, kind: str, *, short: list[str], status: bool = False) -> Object:
+def _definition(
+    plural: str, kind: str, *short: str, scope: str = "Cluster", status: bool = False
+) -> Object:
     version: Object = {
         "name": VERSION,
         "served": True,
@@ -35,12 +37,12 @@ def _definition(plural: str, kind: str, *, short: list[str], status: bool = Fals
         "metadata": {"name": f"{plural}.{GROUP}"},
         "spec": {
             "group": GROUP,
-            "scope": "Namespaced" if status else "Cluster",
+            "scope": scope,
             "names": {
                 "plural": plural,
                 "singular": kind.lower(),
                 "kind": kind,
-                "shortNames": short,
+                "shortNames": list(short),
             },
             "versions": [version],
         },
@@ -48,11 +50,12 @@ def _definition(plural: str, kind: str, *, short: list[str], status: bool = Fals
 
 
 DEFINITIONS = (
-    _definition("datavolumes", "DataVolume", short=["dv", "dvs"], status=True),
-    _definition("storageprofiles", "StorageProfile", short=[]),
-    # virt-controller waits for these two as soon as there are DataVolumes.
-    _definition("cdis", "CDI", short=["cdi"]),
-    _definition("cdiconfigs", "CDIConfig", short=[]),
+    _definition("datavolumes", "DataVolume", "dv", "dvs", scope="Namespaced", status=True),
+    _definition("storageprofiles", "StorageProfile"),
+    # virt-controller waits for these as soon as there are DataVolumes.
+    _definition("datasources", "DataSource", "das", scope="Namespaced"),
+    _definition("cdis", "CDI", "cdi"),
+    _definition("cdiconfigs", "CDIConfig"),
 )
 
 

@@ -47,7 +47,7 @@ class Agent:
             self._add("pods", world.pods, Pods(world).reconcile)
             self._add("claims", world.claims, Claims(world, events).reconcile)
             self._add("volumes", world.volumes, Volumes(world).reconcile)
-            if world.imports:
+            if world.imports is not None:
                 played = Imports(world, world.imports)
                 self._add("imports", world.imports, played.reconcile)
                 self._controllers["imports"].follow(world.claims)

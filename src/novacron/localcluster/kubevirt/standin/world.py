@@ -96,7 +96,7 @@ class World:
         return (
             *(self.nodes, self.pods, self.instances, self.migrations),
             *(self.claims, self.volumes, self.classes),
-            *([self.imports] if self.imports else []),
+            *([] if self.imports is None else [self.imports]),
         )
 
     async def follow(self) -> None:
