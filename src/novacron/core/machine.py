@@ -211,7 +211,8 @@ class Observed:
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
     somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
     those that bind it to its host. ``ran`` is what was done for the guest since it was started.
-    ``immovable`` says what about it keeps it from moving while it runs.
+    ``immovable`` says what about it keeps it from moving while it runs. ``cpu`` is the word for
+    the one that a running guest sees, where the hypervisor keeps it.
 
     Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``parts``
     are what it says of things the machine consists of, and ``hindered`` is what keeps it waiting.
@@ -237,6 +238,7 @@ class Observed:
     snapshots: int = 0
     ran: tuple[Ran, ...] = ()
     volumes: tuple[SeenVolume, ...] = ()
+    cpu: str = ""
     node: str | None = None
     parts: tuple[Condition, ...] = ()
     hindered: Hindrance | None = None
@@ -269,7 +271,8 @@ class Machine:
 
     ``move`` is under way; ``move_over`` says that the record of one that has ended is still to be
     taken away. Hosts of ``leftovers`` did not answer when the machine left them for good.
-    ``only_host`` and ``leaving`` narrow down where it may be placed.
+    ``only_host`` and ``leaving`` narrow down where it may be placed, and so does ``keeps_cpu``: it
+    goes on running with the CPU that it was started with, which ``guest_cpu`` is the word for.
     """
 
     uid: str
@@ -314,6 +317,8 @@ class Machine:
     leftovers: frozenset[str] = frozenset()
     only_host: str | None = None
     leaving: str | None = None
+    guest_cpu: str = ""
+    keeps_cpu: bool = False
     snapshots: SnapshotWishes = NO_WISHES
     hardware: Hardware = STANDARD
     first_disk: FirstDisk = FirstDisk()

@@ -5,7 +5,7 @@ who deletes this very volume by name. One that is taken out of a machine's list 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -98,12 +98,17 @@ class SeenVolume:
 
 @dataclass(frozen=True, slots=True)
 class KeptVolume:
-    """A volume whose machine is gone."""
+    """A volume whose machine is gone, as far as its host knows.
+
+    ``storage`` is what the place is known by where it is, if other hosts may see it too: whether
+    one of them has the machine is for those to find out who know all machines.
+    """
 
     namespace: str
     id: str
     size_mib: int
     storage_class: str | None = None
+    storage: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

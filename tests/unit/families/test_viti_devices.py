@@ -1,6 +1,8 @@
 """Interfaces, boot order, media and hardware of a Machine, as drivers are asked for them."""
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -148,3 +150,12 @@ def test_machines_of_other_providers_are_left_alone() -> None:
     assert is_ours({})
     assert is_ours({"provider": "kubevirt"})
     assert not is_ours({"provider": "proxmox"})
+
+
+def test_what_a_machine_means_is_found_out_without_its_types() -> None:
+    """The running operator would carry their memory for nothing."""
+    modules = ("resolve", "changes", "cloud_init", "addresses", "marks")
+    names = ", ".join(f"novacron.families.viti.{each}" for each in modules)
+    code = f"import sys, {names}; print('pydantic' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"
