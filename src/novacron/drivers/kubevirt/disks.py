@@ -6,7 +6,7 @@ from typing import Any
 from novacron.core.change import Change, How
 from novacron.core.quantity import MIB, format_mib, mib
 from novacron.core.volume import Attachment, SeenVolume
-from novacron.drivers.kubevirt.changes import DISKS
+from novacron.drivers.kubevirt.changes import DISKS, plugged
 from novacron.drivers.kubevirt.cluster import Belongings
 from novacron.drivers.kubevirt.names import DISK, GROWN
 from novacron.drivers.kubevirt.settings import Settings
@@ -70,7 +70,8 @@ def _attachment(name: str, vm: Object | None, instance: Object | None) -> tuple[
     if instance is None:
         return (Attachment.ATTACHED if planned else Attachment.DETACHED), ""
     told = _told(instance, name)
-    there, pluggable = name in by_name(instance["spec"].get("volumes")), "hotplugVolume" in told
+    there = name in by_name(instance["spec"].get("volumes"))
+    pluggable = "hotplugVolume" in told or name in plugged(instance)
     if not planned:
         fixed = "the running guest has it until it is restarted"
         note = "the guest is to let go of it" if pluggable else fixed
