@@ -18,10 +18,11 @@ from novacron.core.surroundings import Reference, Surroundings
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.viti import values
+from novacron.families.viti.addresses import addresses_of
 from novacron.families.viti.cloud_init import told_by
 from novacron.families.viti.marks import FINALIZER, KUBEVIRT_CONFIG, owned_labels
 from novacron.families.viti.nics import attachment_of, nics_of
-from novacron.families.viti.resolve import resolve
+from novacron.families.viti.resolve import is_ours, resolve
 from novacron.families.viti.status_translate import refused, written
 from novacron.families.viti.templates import DEFAULT_CLASS
 from novacron.families.wording import as_the_schema_says, conditions_of
@@ -77,8 +78,13 @@ class MachineKind:
             return self._machine(obj)
 
     def holding(self, obj: Object) -> Holding | None:
-        """Return where its machine is: once it was made, where that was."""
+        """Return where its machine is: once it was made, where that was.
+
+        None for a machine of another provider: somebody else looks after it.
+        """
         metadata = obj["metadata"]
+        if not is_ours(obj["spec"]):
+            return None
         pinned = (obj.get("status") or {}).get("provider")
         return Holding(metadata["uid"], pinned or _address(metadata), Resources())
 
@@ -146,6 +152,15 @@ class MachineKind:
                 reason="NetworkConfigurationNotFound",
             )
         attachment = attachment_of(nic.network, found["spec"])
+        told = addresses_of(found, nic.mac)
+        plain = replace(
+            plain,
+            address=told.address,
+            gateway=told.gateway,
+            address6=told.address6,
+            gateway6=told.gateway6,
+            dns_servers=told.dns_servers,
+        )
         if attachment.existing is not None:
             return replace(plain, network=attachment.existing)
         segment = Segment(attachment.bridge, attachment.vlan, _declared(found))
