@@ -98,7 +98,7 @@ def _in_kubevirt() -> list[Manifest]:
     made = ["get", "list", "watch", "create", "patch", "delete"]
     return [
         _rule("kubevirt.io", ["virtualmachines"], [*made, "update"]),
-        _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch"]),
+        _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch", "delete"]),
         _rule("kubevirt.io", ["kubevirts"], ["list", "watch"]),
         _rule(
             "subresources.kubevirt.io",
@@ -106,6 +106,8 @@ def _in_kubevirt() -> list[Manifest]:
             ["update"],
         ),
         _rule("", ["persistentvolumeclaims"], made),
+        # What the scheduler says of those that it has no node for.
+        _rule("", ["pods"], ["list", "watch"]),
         _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
         _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),
         _rule(

@@ -64,8 +64,8 @@ def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
     status["conditions"] = written_conditions(merge_conditions(told, ignored, moment))
     status["observedGeneration"] = machine.generation
     status["provider"] = machine.host
-    if (phase := _phase(report)) is not None:
-        status["phase"] = phase
+    # A machine that nobody could ask about yet waits like any other that is new.
+    status["phase"] = _phase(report) or before.get("phase") or PENDING
     status |= _told(report.conditions, status.get("phase"))
     if report.seen is not None:
         status |= _seen(machine, report.seen)
