@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from novacron.controllers.pace import Pace
-from novacron.controllers.ports import MachineKind, PlacedKind
+from novacron.controllers.ports import AddressedKind, MachineKind, PlacedKind
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
@@ -58,7 +58,7 @@ class MachineController:
             return await self._remove(obj, finalizers) if ours else None
         if self.kind.holding(obj) is None:
             return None  # the placer's write will wake it
-        if not ours:
+        if not ours and not isinstance(self.kind, AddressedKind):
             # The placer writes it with the placement, so somebody took it away.
             await self.writer.finalizers(obj, [*finalizers, self.kind.finalizer])
             obj = self.writer.cache.get(key) or obj
@@ -71,6 +71,13 @@ class MachineController:
             if await self.writer.status(obj, self.kind.refusal(obj, error, self.now())):
                 self.events.warning(obj, error.reason, str(error))
             return error.again
+        if isinstance(self.kind, AddressedKind) and not _is_claimed(obj, self.kind.finalizer):
+            found = await self.reconciler.identity_for(machine)
+            if not isinstance(found, str):
+                return await self._finish(obj, machine, Round({"Created": found}))
+            # Written down before anything is made, together with our finalizer.
+            obj = await self.writer.replace(self.kind.claimed(obj, found))
+            machine = self.kind.machine(obj)
         cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
         if machine.move_over or cancelled:
             await self._forget_move(obj, machine)
@@ -166,6 +173,10 @@ class MachineController:
         written = await self.writer.status(obj, self.kind.status(obj, machine, report))
         if written and report.write_usage:
             self._usage_written[machine.uid] = self.now()
+
+
+def _is_claimed(obj: Object, finalizer: str) -> bool:
+    return finalizer in (obj["metadata"].get("finalizers") or ())
 
 
 def _log(round_: Round) -> None:

@@ -270,6 +270,9 @@ class Machine:
     ``move`` is under way; ``move_over`` says that the record of one that has ended is still to be
     taken away. Hosts of ``leftovers`` did not answer when the machine left them for good.
     ``only_host`` and ``leaving`` narrow down where it may be placed.
+
+    ``made_by`` tells what it was made by from whatever else its host's address may come to mean.
+    ``abandoned`` says that it may be forgotten when it is deleted and cannot be reached.
     """
 
     uid: str
@@ -298,6 +301,8 @@ class Machine:
     restart_allowed: bool = True
     restart_at_once: bool = False
     host: str | None = None
+    made_by: str = ""
+    abandoned: bool = False
     reserved: Resources | None = None
     devices: tuple[HostDevice, ...] = ()
     placed_because: str = ""

@@ -55,7 +55,7 @@ RETAIN = "Retain"
 
 @dataclass(slots=True)
 class KubeVirtDriver:
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``VolumeKeeping``.
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Identified`` and ``VolumeKeeping``.
 
     ``owned`` says that machines are declared in this very cluster, so that what is made for them
     can refer to their declarations.
@@ -85,6 +85,17 @@ class KubeVirtDriver:
         await self.cluster.ready()
         return observed(self.cluster.of(ref.uid))
 
+    async def identity(self) -> str:
+        """Return what tells a cluster that is reached by a Secret; our own is always the same."""
+        return "" if self.owned else await self.cluster.identity()
+
+    async def is_still(self, identity: str) -> bool:
+        """Say whether the Secret still leads to this cluster."""
+        if await self.identity() in ("", identity):
+            return True
+        await self.cluster.again()
+        return False
+
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine in the cluster that carries an owner's UID."""
         del host
@@ -97,12 +108,13 @@ class KubeVirtDriver:
         await self.cluster.ready()
         with in_our_words():
             try:
-                claims = await self._foundations(plan)
+                async with self._attachments.in_use:
+                    claims = await self._foundations(plan)
+                    made = await self._machine(plan)
             except Missing as lack:
                 self.cluster.waits(plan.ref.uid, waits=True)
                 return Accepted(seen=_unmade(plan, self.cluster.of(plan.ref.uid), lack))
             self.cluster.waits(plan.ref.uid, waits=False)
-            made = await self._machine(plan)
         return Accepted(seen=observed(Belongings(made, None, claims)))
 
     async def resize(self, plan: MachinePlan) -> Accepted:
@@ -151,6 +163,7 @@ class KubeVirtDriver:
             for claim in has.claims:
                 if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
                     await self._remove_claim(claim)
+            await self._attachments.tidy(ref.namespace)
         return Accepted()
 
     async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:

@@ -1,6 +1,7 @@
 """Names by which this family knows its own: finalizer, labels, annotations, claims, Secrets."""
 
 __all__ = [
+    "ABANDON",
     "BOOT_SOURCE",
     "BOOT_SOURCE_TYPE",
     "CDROM_EJECTED",
@@ -9,6 +10,7 @@ __all__ = [
     "KUBEVIRT_CONFIG",
     "MACHINE",
     "MACHINE_TEMPLATE",
+    "MADE_IN",
     "MANAGED_BY",
     "MANAGER",
     "OS_INSTALLED",
@@ -28,6 +30,10 @@ CLUSTER_NAME = "cluster.vitistack.io/cluster-name"
 
 # Which KubeVirt cluster a machine is on.
 KUBEVIRT_CONFIG = "vitistack.io/kubevirt-config"
+# Which one it was made in, as we wrote it down.
+MADE_IN = "vitistack.io/made-in"
+# That a machine may be forgotten whose cluster cannot be reached any more.
+ABANDON = "vitistack.io/abandon"
 # Upstream's signals: the guest is installed, or whoever installs wants the medium out.
 OS_INSTALLED = "vitistack.io/os-installed"
 CDROM_EJECTED = "vitistack.io/cdrom-ejected"

@@ -11,6 +11,8 @@ from novacron.core.machine import Machine, Observed, Power
 from novacron.core.quantity import MIB, format_mib
 from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import Attachment
+from novacron.families.viti.marks import KUBEVIRT_CONFIG
+from novacron.families.viti.pin import asked_for, pin_of
 from novacron.families.wording import conditions_of, written_conditions, written_time
 
 __all__ = ["refused", "written"]
@@ -32,12 +34,15 @@ PHASES = {
 }
 # What the specification calls failures of the cluster, whichever of our words it was.
 API_ERROR = "KubeVirtApiError"
+# That another cluster was asked for later than a Machine was made.
+STAYS = "StaysInCluster"
 REASONS = {
     "HostUnreachable": API_ERROR,
     "HostTrouble": API_ERROR,
     "HypervisorError": API_ERROR,
     "KubeVirtRefused": API_ERROR,
     "CredentialsMissing": API_ERROR,
+    "OtherHost": API_ERROR,
 }
 # What may come yet, without a change of the Machine itself.
 MAY_COME = frozenset({"NetworkConfigurationNotFound"})
@@ -54,9 +59,13 @@ def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
     """Return the whole status after a round; the time in it moves only with a change."""
     before: Object = obj.get("status") or {}
     status = dict(before)
-    status["conditions"] = written_conditions(tuple(map(_in_its_words, report.conditions)))
+    conditions = report.conditions
+    if report.at is not None:
+        conditions = merge_conditions(conditions, _stays(obj), report.at)
+    status["conditions"] = written_conditions(tuple(map(_in_its_words, conditions)))
     status["observedGeneration"] = machine.generation
-    status["provider"] = machine.host
+    pin = pin_of(obj)
+    status["provider"] = str(pin) if pin else None
     if (phase := _phase(report)) is not None:
         status["phase"] = phase
     status |= _told(report.conditions, status.get("phase"))
@@ -83,6 +92,22 @@ def refused(obj: Object, why: Rejected, now: datetime) -> Object:
     status["observedGeneration"] = obj["metadata"]["generation"]
     status |= _told(conditions, status.get("phase"))
     return _dated(obj, status, now)
+
+
+def _stays(obj: Object) -> dict[str, Condition | None]:
+    """Say of a Machine that asks for another cluster than it is in that it stays there."""
+    pin, asked = pin_of(obj), asked_for(obj)
+    if pin is None or pin.secret == asked.secret:
+        return {STAYS: None}
+    there, here = (
+        f"the cluster of Secret {each.secret}" if each.secret else "the operator's own cluster"
+        for each in (asked, pin)
+    )
+    message = (
+        f"it was made in {here} and stays there; it asks for {there} by now: set the annotation "
+        f"{KUBEVIRT_CONFIG} back, or delete the Machine and create it anew"
+    )
+    return {STAYS: Condition(STAYS, "True", "MadeElsewhere", message)}
 
 
 def _phase(report: MachineReport) -> str | None:
