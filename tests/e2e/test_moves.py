@@ -142,19 +142,59 @@ def test_a_machine_that_may_not_move_says_so_before_and_when_asked(stage: Stage)
     assert stage.until_running("fixed")["status"]["nodeName"] == there
 
 
+def test_a_machine_that_is_to_travel_encrypted_says_beforehand_that_it_cannot(
+    stage: Stage,
+) -> None:
+    """As long as a host has no certificates; it goes where there are some, and nowhere else."""
+    here, bare = pair(stage, migration={"tls": False})
+    placed(stage, "secret", here)
+    policy = {"spec": {"migrationPolicy": {"encrypted": True}}}
+    stage.api.patch_machine(stage.namespace, "secret", policy)
+    said = stage.until("secret", lambda obj: migratable(obj) == ("False", "NoCertificates"))
+    assert f"host {here} has no certificates" in condition(said, "LiveMigratable")["message"]
+    annotate(stage, "secret", migrate_to=bare, migrate_stop_allowed="true")
+    done = stage.until("secret", lambda obj: result(obj) == "Refused")
+    assert done["status"]["migration"]["reason"] == "NoCertificates"
+    has = {"spec": {"simulation": {"migration": {"tls": True}}}}
+    stage.api.patch_host(here, has)
+    stage.until(
+        "secret", lambda obj: "no other host" in condition(obj, "LiveMigratable")["message"]
+    )
+    there = stage.add_host(labels={"test/pair": stage.namespace})
+    stage.until("secret", lambda obj: migratable(obj) == ("True", "MigrationCapable"))
+    annotate(stage, "secret", migrate_to=bare)
+    refused = stage.until("secret", lambda obj: reason(obj) == "NoHostFits")
+    assert "cannot do EncryptedMigration" in refused["status"]["migration"]["message"]
+    annotate(stage, "secret", migrate_to="any")
+    done = stage.until("secret", lambda obj: result(obj) == "Succeeded")
+    assert done["status"]["nodeName"] == there
+
+
+def migratable(obj: Object) -> tuple[str, str]:
+    """Return what is said of whether a machine can move."""
+    said = condition(obj, "LiveMigratable")
+    return said["status"], said["reason"]
+
+
+def reason(obj: Object) -> str | None:
+    """Return why the last move ended as it did."""
+    found: str | None = (obj["status"].get("migration") or {}).get("reason")
+    return found
+
+
 @pytest.mark.parametrize(
-    ("to", "reason", "words"),
+    ("to", "because", "words"),
     [("nowhere", "NoHostFits", "not nowhere"), ("here", "AlreadyThere", "it is on host")],
 )
 def test_a_request_that_cannot_be_met_is_answered(
-    stage: Stage, to: str, reason: str, words: str
+    stage: Stage, to: str, because: str, words: str
 ) -> None:
     """In one sentence, and once."""
     here, _ = pair(stage)
     placed(stage, "asks", here)
     annotate(stage, "asks", migrate_to=here if to == "here" else to)
     done = stage.until("asks", lambda obj: result(obj) == "Refused")
-    assert done["status"]["migration"]["reason"] == reason
+    assert done["status"]["migration"]["reason"] == because
     assert words in done["status"]["migration"]["message"]
     stage.until("asks", lambda obj: "novacron.io/migrate-to" not in obj["metadata"]["annotations"])
 

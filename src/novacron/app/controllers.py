@@ -13,6 +13,7 @@ from novacron.app.nodes import node_marks
 from novacron.app.registry import HOST_KIND, HOSTS, Family
 from novacron.app.settings import Settings
 from novacron.controllers.adapter import MachineController
+from novacron.controllers.certificates import Certificates
 from novacron.controllers.drivers import DriverPool, MakeDriver
 from novacron.controllers.host import HostController
 from novacron.controllers.inventory import InventoryWatch
@@ -63,6 +64,7 @@ class Controllers:
     ledger: Ledger = field(init=False)
     drivers: DriverPool = field(init=False)
     inventory: InventoryWatch = field(init=False)
+    certificates: Certificates = field(init=False)
     machine_metrics: MachineMetrics = field(init=False)
     _caches: list[Cache] = field(default_factory=list)
     _reflectors: list[Reflector] = field(default_factory=list)
@@ -77,6 +79,7 @@ class Controllers:
             self.drivers, self.ledger, self._wake, self.settings.reconcile_interval
         )
         self.drivers.news = self.inventory.heard
+        self.certificates = Certificates(self.ledger, self.inventory.heard)
         self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
         # Hosts before machines, so that drivers are there when machines are first looked at.
         self._add_hosts()
@@ -187,6 +190,7 @@ class Controllers:
             self.now,
             self.inventory.locate,
             self.inventory.noted,
+            self.certificates,
         )
         self._owned[resource] = self._controller(
             writer,

@@ -37,6 +37,7 @@ def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDrive
             StorageClass(**each) for each in settings.get("storageClasses") or ()
         ),
         devices=tuple(_device(device) for device in settings.get("devices") or ()),
+        migration_tls=(settings.get("migration") or {}).get("tls", True),
     )
     file = Path(host.endpoint.removeprefix("file://")) if host.endpoint else default_file
     return SimulationDriver(file, simulated)

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from novacron.controllers.certificates import Certificates
 from novacron.controllers.pace import Pace
 from novacron.controllers.ports import AddressedKind, MachineKind, PlacedKind
 from novacron.controllers.reconciler import MachineReconciler
@@ -43,6 +44,7 @@ class MachineController:
     now: Callable[[], datetime]
     locate: Callable[[str], Awaitable[str | None]]
     noted: Callable[[str, Observed], None]
+    certificates: Certificates
     _usage_written: dict[str, datetime] = field(default_factory=dict)
     _pace: Pace = field(default_factory=Pace)
 
@@ -150,7 +152,8 @@ class MachineController:
         if machine.awaits_placer:
             # Only a move was gone on with: what is asked for now is still to be looked at.
             machine = replace(machine, generation=machine.seen_generation)
-        report = summarise(machine, round_, now, write_usage=due == NOW)
+        lacking = self.certificates.lacking(machine, round_.host or machine.host)
+        report = summarise(machine, round_, now, write_usage=due == NOW, uncertified=lacking)
         paced = self._pace.may_wait(machine.uid, machine.last_move, round_.move, now)
         if not round_.brief and not paced:
             await self._write(obj, machine, report)

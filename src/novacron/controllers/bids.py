@@ -5,15 +5,20 @@ from datetime import datetime, timedelta
 
 from novacron.controllers.ledger import Ledger
 from novacron.core.conditions import Condition
+from novacron.core.driver import Capability
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Machine, Power
+from novacron.core.migration import NO_CERTIFICATES
 from novacron.core.move import MoveResult
+from novacron.core.offer import Offer, OfferKind
 from novacron.scheduler import unwelcome
 
 __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
 
 # Reasons of LiveMigratable for which stopping the machine would not help.
-NEVER = frozenset({"DriverCannotMigrate", "HasSnapshots"})
+NEVER = frozenset({"DriverCannotMigrate", "HasSnapshots", NO_CERTIFICATES})
+
+ENCRYPTED = frozenset({Offer(OfferKind.CAPABILITY, Capability.ENCRYPTED_MIGRATION.value)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,11 @@ class Bid:
             only_host=self.to,
             leaving=machine.host,
             refused_hosts=machine.refused_hosts | machine.leftovers | avoided,
+            needs=machine.needs | (ENCRYPTED if self._encrypted(machine) else frozenset()),
         )
+
+    def _encrypted(self, machine: Machine) -> bool:
+        return machine.move_policy.encrypted and not self.lost
 
 
 def bid_of(

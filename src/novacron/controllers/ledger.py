@@ -52,7 +52,7 @@ class Ledger:
         self._company_watchers.append(watcher)
 
     def on_host(self, watcher: Callable[[str], None]) -> None:
-        """Have somebody told the name of every host that changes."""
+        """Have somebody told the name of every host that changes or goes."""
         self._host_watchers.append(watcher)
 
     def machines_on(self, host: str) -> frozenset[str]:
@@ -179,6 +179,7 @@ class Ledger:
         if change.object is None:
             self.declared.pop(name, None)
             self.table.remove(name)
+            self._tell_of_host(name)
             return
         try:
             host = self.declared[name] = self.host_kind.host(change.object)
@@ -187,8 +188,7 @@ class Ledger:
             self.declared.pop(name, None)
             self.table.remove(name)
         self._more_room()
-        for watcher in self._host_watchers:
-            watcher(name)
+        self._tell_of_host(name)
 
     def _seen(self, owner: Owner, change: Change, kind: PlacedKind) -> None:
         assert change.object is not None
@@ -265,6 +265,10 @@ class Ledger:
         if not machines:
             del self._on_host[before.host]
         self._more_room()
+
+    def _tell_of_host(self, name: str) -> None:
+        for watcher in self._host_watchers:
+            watcher(name)
 
     def _more_room(self) -> None:
         for watcher in self._watchers:

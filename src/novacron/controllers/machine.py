@@ -36,9 +36,12 @@ async def create(scope: Scope) -> Outcome:
             # Nothing was made there, so the placer may look for another host.
             scope.refused = True
             return Wait("HostFull", None, str(full))
-        if scope.seen is None:
+        new = scope.seen is None
+        if new:
             scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
+        if new and scope.seen and scope.seen.power is Power.ON:
+            _note_start(scope)  # the driver did both in one
     if scope.seen is None or scope.seen.changing == "create":
         if scope.seen and scope.seen.hindered:
             return _hindered(scope, "Created", scope.seen.hindered)
@@ -124,8 +127,7 @@ async def _start(scope: Scope) -> Outcome:
             return Wait(BACK_OFF, pause, f"{seen.ended}; it is started again soon")
         scope.may_act()
         accepted = await scope.driver.set_power(machine.ref, Power.ON)
-        scope.restarts.started(machine.uid, scope.now)
-        scope.tell("Started", f"started on host {host}")
+        _note_start(scope)
         await scope.follow(accepted)
     if scope.seen and (scope.seen.power is Power.OFF or scope.seen.changing):
         if scope.seen.hindered:
@@ -133,6 +135,11 @@ async def _start(scope: Scope) -> Outcome:
         return Wait("Starting", scope.next_look, f"starting on host {host}")
     await may_stop_again(scope)
     return Done("Started", f"started on host {host}")
+
+
+def _note_start(scope: Scope) -> None:
+    scope.restarts.started(scope.machine.uid, scope.now)
+    scope.tell("Started", f"started on host {scope.machine.host}")
 
 
 async def _stopped(scope: Scope, condition: str, reason: str) -> bool:

@@ -4,7 +4,8 @@ from datetime import datetime
 
 from novacron.controllers.round import PENDING, Round
 from novacron.core.conditions import Condition, condition_of, merge_conditions
-from novacron.core.machine import Machine
+from novacron.core.machine import Machine, Observed
+from novacron.core.migration import NO_CERTIFICATES
 from novacron.core.report import MachineReport, phase_of, placed_of, ready_of
 from novacron.core.steps import Done
 
@@ -12,16 +13,21 @@ __all__ = ["broken", "summarise"]
 
 
 def summarise(
-    machine: Machine, round_: Round, now: datetime, *, write_usage: bool
+    machine: Machine,
+    round_: Round,
+    now: datetime,
+    *,
+    write_usage: bool,
+    uncertified: str | None = None,
 ) -> MachineReport:
-    """Return what a round found out."""
+    """Return what a round found out; ``uncertified`` says why it cannot travel encrypted."""
     # A step that is done needs no condition of its own: Ready says that all are.
     claims: dict[str, Condition | None] = {
         name: None if isinstance(outcome, Done) else condition_of(name, outcome)
         for name, outcome in round_.outcomes.items()
     }
     claims["Ready"] = ready_of(machine, round_.outcomes, round_.seen)
-    claims["LiveMigratable"] = _live_migratable(machine, round_)
+    claims["LiveMigratable"] = _live_migratable(machine, round_, uncertified)
     claims["Reconciled"] = None
     claims |= {part.type: part for part in (round_.seen.parts if round_.seen else ())}
     if round_.snapshots is not None or not machine.snapshots.any:
@@ -68,22 +74,30 @@ def _refused_hosts(machine: Machine, round_: Round) -> frozenset[str]:
     return machine.refused_hosts
 
 
-def _live_migratable(machine: Machine, round_: Round) -> Condition:
+def _live_migratable(machine: Machine, round_: Round, uncertified: str | None) -> Condition:
     name = "LiveMigratable"
     if not machine.live_migration_allowed:
         message = "spec.migrationPolicy.allowLiveMigration is false"
         return Condition(name, "False", "NotAllowed", message)
     if round_.seen is None:
         return Condition(name, "Unknown", "NotCreated", "VM does not exist yet")
-    if not round_.seen.live_migratable:
-        message = "the host's driver cannot migrate machines live"
-        return Condition(name, "False", "DriverCannotMigrate", message)
-    if round_.seen.immovable:
-        return Condition(name, "False", "Immovable", round_.seen.immovable)
-    if round_.seen.snapshots:
-        message = f"its {round_.seen.snapshots} snapshots are on its host and cannot be moved along"
-        return Condition(name, "False", "HasSnapshots", message)
+    if (obstacle := _obstacle(round_.seen, uncertified)) is not None:
+        return Condition(name, "False", *obstacle)
     return Condition(name, "True", "MigrationCapable", "VM can be live migrated")
+
+
+def _obstacle(seen: Observed, uncertified: str | None) -> tuple[str, str] | None:
+    """Return reason and message of what keeps a machine from moving while it runs."""
+    if not seen.live_migratable:
+        return "DriverCannotMigrate", "the host's driver cannot migrate machines live"
+    if seen.immovable:
+        return "Immovable", seen.immovable
+    if uncertified is not None:
+        return NO_CERTIFICATES, uncertified
+    if seen.snapshots:
+        message = f"its {seen.snapshots} snapshots are on its host and cannot be moved along"
+        return "HasSnapshots", message
+    return None
 
 
 def _restart_required(machine: Machine, round_: Round) -> Condition | None:

@@ -10,7 +10,7 @@ from novacron.core.cpu import Cpu
 from novacron.core.devices import HostDevice
 from novacron.core.machine import Resources
 from novacron.core.network import HostNetwork
-from novacron.core.offer import Offer
+from novacron.core.offer import Offer, OfferKind
 from novacron.core.taint import Taint
 from novacron.core.volume import KeptVolume
 
@@ -149,6 +149,11 @@ class DeclaredHost:
         """Say whether somebody made sure that the host is off and stays so."""
         taints = (*self.taints, *self.node_marks.taints)
         return any(taint.key == OUT_OF_SERVICE for taint in taints)
+
+    def can(self, capability: str) -> bool:
+        """Say whether its driver can do something; one that was not asked yet may."""
+        needed = Offer(OfferKind.CAPABILITY, capability)
+        return not self.offers.isdisjoint((needed, needed.any))
 
     @property
     def down_since(self) -> datetime | None:

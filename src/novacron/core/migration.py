@@ -8,10 +8,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.move import MovePolicy, MoveProgress
 
-__all__ = ["Destination", "LiveMigration", "Luggage"]
+__all__ = [
+    "NO_CERTIFICATES",
+    "Destination",
+    "LiveMigration",
+    "Luggage",
+    "require_encryption",
+    "uncertified",
+]
+
+NO_CERTIFICATES = "NoCertificates"
+
+
+def uncertified(who_has: str) -> str:
+    """Return what is to be said of a machine that may not be sent in the clear.
+
+    ``who_has`` ends in its verb: "host a has no", "no other host has".
+    """
+    return (
+        f"it may travel only encrypted, and {who_has} certificates for that: give each host some "
+        "and say so in spec.libvirt.migration.tls of its Host, or set "
+        "spec.migrationPolicy.encrypted to false"
+    )
+
+
+def require_encryption(policy: MovePolicy, able: Mapping[str, bool]) -> None:
+    """Refuse to send a machine in the clear that is to travel encrypted."""
+    for host, has_certificates in able.items():
+        if policy.encrypted and not has_certificates:
+            raise Rejected(uncertified(f"host {host} has no"), reason=NO_CERTIFICATES)
 
 
 @dataclass(frozen=True, slots=True)

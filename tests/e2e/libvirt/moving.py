@@ -107,13 +107,19 @@ class FleetStage:
 
     def tick(self, obj: Object, number: int) -> int:
         """Hear a guest count on one of the hosts."""
-        connection = libvirt.open(self.fleet.hosts[number].uri)
-        try:
-            console = Console(connection.lookupByUUIDString(obj["metadata"]["uid"]))
+        with self.domain(obj, number) as domain:
+            console = Console(domain)
             try:
                 return console.tick()
             finally:
                 console.close()
+
+    @contextmanager
+    def domain(self, obj: Object, number: int) -> Iterator[libvirt.virDomain]:
+        """Look at a guest as somebody with virsh on one of the hosts does."""
+        connection = libvirt.open(self.fleet.hosts[number].uri)
+        try:
+            yield connection.lookupByUUIDString(obj["metadata"]["uid"])
         finally:
             connection.close()
 

@@ -1,13 +1,16 @@
 """Real guests move between real hosts while they count aloud: they are never started anew."""
 
 from collections.abc import Iterator
+from xml.etree import ElementTree as ET
 
+import libvirt
 import pytest
 
 from api import Api
 from e2e.conftest import Stage
 from e2e.libvirt.moving import SLOW, FleetStage, result
 from fleet import kill_daemon, own_fleet
+from inside_guest import agent_answers, inside
 from machines import condition
 from novacron.localcluster.hypervisor import Fleet
 from operators import RunningOperator, eventually
@@ -75,6 +78,72 @@ def test_a_guest_moves_with_its_disks(apart: FleetStage) -> None:
     apart.scene.until("carrier", lambda obj: obj["status"]["nodeName"] == apart.hosts[0])
     done = apart.moved("carrier")
     assert apart.tick(done, 0) > before
+
+
+@pytest.mark.full
+def test_memory_that_a_guest_was_given_while_it_ran_comes_along(shared: FleetStage) -> None:
+    """What is in it too; the other host knows the module, and can plug in another one."""
+    obj = shared.run("grown", memory="1Gi")
+    before = shared.tick(obj, 0)
+    with shared.domain(obj, 0) as domain:
+        eventually(lambda: agent_answers(domain), lambda: "its agent answers")
+        small = memory_kib(domain)
+    grow(shared, "grown", "1536Mi")
+    with shared.domain(obj, 0) as domain:
+        assert modules(domain) == [512]
+        eventually(
+            lambda: memory_kib(domain) - small == 512 * 1024, lambda: str(memory_kib(domain))
+        )
+        free = int(inside(domain, FREE_ABOVE))
+        kept = inside(domain, f"{FILL} && sha256sum /big/data")
+        assert free - int(inside(domain, FREE_ABOVE)) > 24000, "the file is in the new memory"
+    shared.ask("grown", migrate_to=shared.hosts[1])
+    done = shared.moved("grown")
+    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    assert done["status"]["resources"]["memory"]["available"] == "1536Mi"
+    assert not condition(done, "RestartRequired")
+    assert before < shared.tick(done, 1) < before + 120
+    with shared.domain(obj, 1) as domain:
+        assert modules(domain) == [512]
+        assert memory_kib(domain) - small == 512 * 1024
+        assert inside(domain, "sha256sum /big/data") == kept
+    grow(shared, "grown", "1792Mi")
+    with shared.domain(obj, 1) as domain:
+        assert modules(domain) == [512, 256]
+    shared.ask("grown", migrate_to=shared.hosts[0])
+    done = shared.scene.until("grown", lambda obj: obj["status"]["nodeName"] == shared.hosts[0])
+    with shared.domain(obj, 0) as domain:
+        assert modules(domain) == [512, 256]
+        assert inside(domain, "sha256sum /big/data") == kept
+    assert shared.tick(done, 0) > before
+    assert shared.guests(done) == [0]
+
+
+# Linux takes what is above 4 GiB first, and of this guest that is only what was plugged in.
+FILL = (
+    "mkdir -p /big && mount -t tmpfs -o size=200m none /big && "
+    "dd if=/dev/urandom of=/tmp/seed bs=1M count=1 && "
+    "for n in $(seq 100); do cat /tmp/seed; done >/big/data"
+)
+FREE_ABOVE = "sed -n '/zone *Normal/,/nr_free_pages/s/.*nr_free_pages *//p' /proc/zoneinfo"
+
+
+def grow(stage: FleetStage, name: str, memory: str) -> None:
+    """Give a running guest more memory, and wait until it has it."""
+    size = {"spec": {"template": {"spec": {"resources": {"memory": memory}}}}}
+    stage.scene.api.patch_machine(stage.scene.namespace, name, size)
+    stage.scene.until(name, lambda obj: obj["status"]["resources"]["memory"]["available"] == memory)
+
+
+def modules(domain: libvirt.virDomain) -> list[int]:
+    """Return the sizes in MiB of all memory that libvirt knows to be plugged in."""
+    found = ET.fromstring(domain.XMLDesc()).findall("devices/memory[@model='dimm']/target/size")
+    return [int(size.text or 0) // 1024 for size in found]
+
+
+def memory_kib(domain: libvirt.virDomain) -> int:
+    """Return how much memory the guest itself sees."""
+    return int(inside(domain, "grep MemTotal /proc/meminfo").split()[1])
 
 
 @pytest.mark.full
@@ -171,6 +240,7 @@ def test_without_certificates_nothing_travels(
     scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
     stage = FleetStage.declared(scene, fleet, "shared", tls=False)
     obj = stage.run("careful", policy={"encrypted": True})
+    assert condition(obj, "LiveMigratable")["reason"] == "NoCertificates"
     stage.ask("careful", migrate_to=stage.hosts[1])
     done = stage.moved("careful")
     assert done["status"]["migration"]["reason"] == "NoCertificates"

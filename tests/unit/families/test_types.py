@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 
 from novacron.core.quantity import mib, parse_duration
 from novacron.crd.schema import structural_schema
-from novacron.families.novacron.host_types import SimulatedDelays
 from novacron.families.novacron.kinds import RESOURCES, Host, VirtualMachine
+from novacron.families.novacron.simulation_types import SimulatedDelays
 
 SPECIFIED = Path(__file__).parents[2] / "golden" / "spec-000-virtualmachine.yaml"
 

@@ -36,6 +36,7 @@ from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.ports import Port, port_of
 from novacron.drivers.libvirt.seed import Seed, seed_of
 from novacron.drivers.libvirt.snapshot_record import seeds
+from novacron.drivers.libvirt.snapshot_removal import remove_keeper
 from novacron.drivers.libvirt.stock import InStock
 from novacron.drivers.libvirt.storage import Storage
 from novacron.drivers.libvirt.volume_plugging import Plugging
@@ -179,6 +180,7 @@ class Builder:
         if disks:
             self.pool.remove_all(volume_prefix(uid))
         if domain is not None:
+            remove_keeper(self.connection, domain.handle.UUIDString())
             flags = (
                 libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE
                 | libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA

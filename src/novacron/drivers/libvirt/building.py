@@ -18,7 +18,7 @@ from novacron.drivers.libvirt.seed import Seed, seed_of
 from novacron.drivers.libvirt.stock import InStock, Stock
 from novacron.images import Locate, Located, require_minimum
 
-__all__ = ["Building", "made_at_once"]
+__all__ = ["Building", "made_at_once", "started_at_once"]
 
 log = logging.getLogger(__name__)
 
@@ -230,6 +230,15 @@ def made_at_once(
         log.debug("%s is made in more than one go: %s", plan.ref.name, error)
         return False
     return True
+
+
+def started_at_once(builder: Builder, domain: Domain) -> Domain:
+    """Start a machine that was just made; one that does not start tells why when it is told to."""
+    try:
+        return builder.start(domain)
+    except (DriverError, libvirt.libvirtError) as error:
+        log.debug("%s did not start at once: %s", domain.uid, error)
+        return domain
 
 
 def _furnished(builder: Builder, plan: MachinePlan) -> bool:

@@ -140,15 +140,3 @@ def explained(error: libvirt.libvirtError, route: Route) -> DriverError:
         if pattern.search(said):
             return kind(message, reason=reason)
     return DriverError(message, reason="MigrationFailed")
-
-
-def require_encryption(policy: MovePolicy, route: Route, host: str, *, tls: bool) -> None:
-    """Refuse to send a machine in the clear that is to travel encrypted."""
-    for name, able in ((host, tls), (route.host, route.tls)):
-        if policy.encrypted and not able:
-            raise Rejected(
-                f"it may travel only encrypted, and host {name} has no certificates for that: "
-                "give it some and say so in spec.libvirt.migration.tls, or set "
-                "spec.migrationPolicy.encrypted to false",
-                reason="NoCertificates",
-            )

@@ -17,7 +17,7 @@ from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
-from novacron.drivers.libvirt.building import Building, made_at_once
+from novacron.drivers.libvirt.building import Building, made_at_once, started_at_once
 from novacron.drivers.libvirt.commands import LibvirtGuestCommands
 from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
@@ -57,6 +57,7 @@ CAPABILITIES = frozenset(
         Capability.LIVE_MIGRATION,
     }
 )
+ENCRYPTED = frozenset({Capability.ENCRYPTED_MIGRATION})
 SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
@@ -93,7 +94,7 @@ class LibvirtDriver(
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What its parents do, and machines listed in one call."""
-        return CAPABILITIES
+        return CAPABILITIES | ENCRYPTED if self._host.migration_tls else CAPABILITIES
 
     def on_change(self, tell: Callable[[str], None]) -> None:
         """Have the UID of every machine told that changed."""
@@ -143,7 +144,10 @@ class LibvirtDriver(
         return found
 
     async def create(self, plan: MachinePlan) -> Accepted:
-        """Make the machine, powered off; go on with one that was abandoned."""
+        """Make the machine; go on with one that was abandoned.
+
+        One whose image is at hand is also started, where it will be anyway.
+        """
         self._building.raise_failure(plan)
         if self._building.has(plan.ref.uid):
             return Accepted(LATER)
@@ -156,7 +160,8 @@ class LibvirtDriver(
             domain = builder.define(plan, seed, there)
             made = there is not None and builder.is_complete(there)
             if made or (image is not None and made_at_once(builder, plan, seed, image, domain)):
-                return seen_by(builder, domain, known, complete=True)
+                running = started_at_once(builder, domain) if plan.start else domain
+                return seen_by(builder, running, known, complete=True)
             return None
 
         if (seen := await self._work(begin)) is not None:

@@ -7,12 +7,12 @@ import libvirt
 
 from novacron.core.errors import Busy, DriverError, Unsupported
 from novacron.core.machine import MachinePlan, MachineRef
-from novacron.core.migration import Destination, Luggage
+from novacron.core.migration import Destination, Luggage, require_encryption
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.libvirt import arrivals, departures
 from novacron.drivers.libvirt.belongings import Belongings
 from novacron.drivers.libvirt.build import Builder
-from novacron.drivers.libvirt.departures import Route, require_encryption
+from novacron.drivers.libvirt.departures import Route
 from novacron.drivers.libvirt.domain import root_volume
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import find
@@ -57,7 +57,8 @@ class LibvirtMoves(HostWork):
             raise failed.error
         route = to.details[ROUTE]
         assert isinstance(route, Route)
-        require_encryption(policy, route, self._host.name, tls=self._host.migration_tls)
+        able = {self._host.name: self._host.migration_tls, route.host: route.tls}
+        require_encryption(policy, able)
         await self._work(lambda builder: present(builder, ref))
         self._sending[ref.uid] = asyncio.create_task(self._send(ref, route, policy))
 

@@ -4,39 +4,31 @@ All of them are within the disks (docs/decisions/0011): no chain of files grows,
 stays as it is, and libvirt itself can go back to them.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
-from xml.etree import ElementTree as ET
 
 import libvirt
 
-from novacron.core.errors import Busy, Rejected
+from novacron.core.errors import Rejected
 from novacron.core.machine import Power
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
 from novacron.drivers.libvirt import snapshot_record as on_record
 from novacron.drivers.libvirt.look import Domain
-from novacron.drivers.libvirt.pool import read_volume
-from novacron.drivers.libvirt.qcow2 import read_snapshots
+from novacron.drivers.libvirt.qemu import ask_qemu, nodes_of
+from novacron.drivers.libvirt.snapshot_disks import (
+    Disk,
+    disks_now,
+    disks_then,
+    held_bytes,
+    is_within,
+)
 from novacron.drivers.libvirt.snapshot_record import MARKER, Note, Record
+from novacron.drivers.libvirt.snapshot_removal import METADATA_ONLY, discard
 
 __all__ = ["clear", "list_whole", "remove", "restore", "take", "unfinished"]
 
 AGENT_SECONDS = 5
-METADATA_ONLY = libvirt.VIR_DOMAIN_SNAPSHOT_DELETE_METADATA_ONLY
-
-
-@dataclass(frozen=True, slots=True)
-class Disk:
-    """A disk that the guest writes to."""
-
-    target: str
-    format: str
-    alias: str
-    volume: libvirt.virStorageVol
 
 
 def list_whole(domain: Domain) -> list[Snapshot]:
@@ -69,7 +61,7 @@ def take(domain: Domain, order: SnapshotOrder) -> None:
     record = on_record.find(handle, order.name)
     if record is not None and record.note.made:
         return
-    disks = _disks(domain)
+    disks = disks_now(domain)
     _require_own(handle, order.name, record)
     _clear_remains(domain, order.name, record, disks)
     quiesced = False
@@ -94,6 +86,7 @@ def restore(domain: Domain, order: RestoreOrder) -> None:
     if record is None or not record.note.made:
         raise Rejected(f"there is no snapshot {order.snapshot}", reason="SnapshotNotFound")
     if record.note.restored != order.request:
+        _require_whole(record)
         marker = on_record.find(handle, MARKER)
         if marker is None or marker.note.restored != order.request:
             note = Note(made=True, restored=order.request)
@@ -105,11 +98,23 @@ def restore(domain: Domain, order: RestoreOrder) -> None:
         marker.handle.delete(METADATA_ONLY)
 
 
+def _require_whole(record: Record) -> None:
+    """Refuse to go back with some disks only, as libvirt would."""
+    for disk in disks_then(record.handle):
+        if not is_within(disk, record.name):
+            gone = "is gone" if disk.volume is None else "was made anew since"
+            raise Rejected(
+                f"snapshot {record.name} cannot be restored: disk {disk.place}, which the machine "
+                f"had then, {gone}",
+                reason="SnapshotIncomplete",
+            )
+
+
 def remove(domain: Domain, name: str) -> None:
     """Remove a snapshot; one that is not there is none."""
     record = on_record.find(domain.handle, name)
     if record is not None:
-        record.handle.delete(0)
+        discard(domain, record)
 
 
 def clear(domain: Domain, name: str) -> None:
@@ -125,7 +130,7 @@ def clear(domain: Domain, name: str) -> None:
 def _clear_remains(domain: Domain, name: str, record: Record | None, disks: list[Disk]) -> None:
     if record is not None:
         clear(domain, name)
-    elif any(_within(disk, name) for disk in disks):
+    elif any(is_within(disk, name) for disk in disks):
         # libvirt died after it made one and before that was on record.
         on_record.write(domain.handle, name, Note(), datetime.now(UTC))
         clear(domain, name)
@@ -137,7 +142,7 @@ def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> bool:
     All disks at one moment. libvirt has no call for it; QEMU does, so it is asked itself.
     """
     handle = domain.handle
-    nodes = _nodes(handle, disks)
+    nodes = nodes_of(handle, {disk.target: disk.alias for disk in disks})
     on_record.write(handle, name, Note(), datetime.now(UTC))
     actions = [
         {"type": "blockdev-snapshot-internal-sync", "data": {"device": node, "name": name}}
@@ -145,7 +150,7 @@ def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> bool:
     ]
     try:
         with _at_rest(domain) as quiesced:
-            _ask_qemu(handle, "transaction", actions=actions)
+            ask_qemu(handle, "transaction", actions=actions)
     except BaseException:
         with suppress(libvirt.libvirtError):
             handle.snapshotLookupByName(name).delete(METADATA_ONLY)
@@ -178,9 +183,9 @@ def _thaw(domain: Domain) -> None:
 
 def _delete(domain: Domain, record: Record) -> None:
     try:
-        record.handle.delete(0)
+        discard(domain, record)
     except libvirt.libvirtError:
-        if any(_within(disk, record.name) for disk in _disks(domain)):
+        if any(is_within(disk, record.name) for disk in disks_now(domain)):
             raise
         record.handle.delete(METADATA_ONLY)
 
@@ -193,76 +198,5 @@ def _require_own(handle: libvirt.virDomain, name: str, record: Record | None) ->
         )
 
 
-def _disks(domain: Domain) -> list[Disk]:
-    """Return the disks that the guest writes to; refuse those that cannot have snapshots."""
-    handle = domain.handle
-    tree = ET.fromstring(handle.XMLDesc())  # noqa: S314 - libvirt's own
-    found: list[Disk] = []
-    for disk in tree.iterfind("devices/disk"):
-        driver, source, target = disk.find("driver"), disk.find("source"), disk.find("target")
-        if disk.find("readonly") is not None or source is None or target is None:
-            continue
-        kind = (driver.get("type") if driver is not None else None) or "raw"
-        name = target.get("dev") or ""
-        if kind != "qcow2":
-            raise Rejected(
-                f"disk {name} is {kind}, and only qcow2 disks can have snapshots",
-                reason="DiskWithoutSnapshots",
-            )
-        alias = disk.find("alias")
-        found.append(
-            Disk(
-                name,
-                kind,
-                (alias.get("name") or "") if alias is not None else "",
-                _volume(handle.connect(), source),
-            )
-        )
-    return found
-
-
-def _volume(connection: libvirt.virConnect, source: ET.Element) -> libvirt.virStorageVol:
-    pool, volume = source.get("pool"), source.get("volume")
-    if pool and volume:
-        return connection.storagePoolLookupByName(pool).storageVolLookupByName(volume)
-    return connection.storageVolLookupByPath(source.get("file") or source.get("dev") or "")
-
-
-def _nodes(handle: libvirt.virDomain, disks: list[Disk]) -> list[str]:
-    devices = _ask_qemu(handle, "query-block")
-    assert isinstance(devices, list)
-    nodes = {
-        disk.target: device["inserted"]["node-name"]
-        for disk in disks
-        for device in devices
-        if f"/{disk.alias}/" in f"{device.get('qdev')}/" and device.get("inserted")
-    }
-    missing = [disk.target for disk in disks if disk.target not in nodes]
-    if missing:
-        raise Busy(f"QEMU does not know disk {', '.join(missing)} at the moment")
-    return list(nodes.values())
-
-
-def _ask_qemu(handle: libvirt.virDomain, command: str, **arguments: object) -> object:
-    # Loaded when it is needed, as everything of libvirt is.
-    import libvirt_qemu  # noqa: PLC0415
-
-    question = json.dumps({"execute": command, "arguments": arguments})
-    answer = json.loads(libvirt_qemu.qemuMonitorCommand(handle, question, 0))
-    if "error" in answer:
-        raise Busy(f"QEMU refuses it: {answer['error'].get('desc', 'no reason given')}")
-    return answer["return"]
-
-
-def _within(disk: Disk, name: str) -> bool:
-    tables = read_snapshots(partial(read_volume, disk.volume))
-    return tables is not None and tables.find(name) is not None
-
-
 def _size(name: str, disks: list[Disk]) -> int:
-    total = 0
-    for disk in disks:
-        tables = read_snapshots(partial(read_volume, disk.volume))
-        found = tables.find(name) if tables else None
-        total += tables.held_bytes(found) if tables and found else 0
-    return total
+    return sum(held_bytes(disk, name) for disk in disks)

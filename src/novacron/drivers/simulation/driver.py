@@ -37,6 +37,7 @@ CAPABILITIES = frozenset(
         Capability.LIVE_MIGRATION,
     }
 )
+ENCRYPTED = frozenset({Capability.ENCRYPTED_MIGRATION})
 
 
 class SimulationDriver(SimulatedMoves, SimulatedSnapshots):
@@ -52,7 +53,7 @@ class SimulationDriver(SimulatedMoves, SimulatedSnapshots):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """Whatever can be told about machines that do not exist."""
-        return CAPABILITIES
+        return CAPABILITIES | ENCRYPTED if self._host.migration_tls else CAPABILITIES
 
     async def observe(self, ref: MachineRef) -> Observed | None:
         """Tell how the machine is; None means it does not exist."""

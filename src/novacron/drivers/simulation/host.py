@@ -66,6 +66,7 @@ class SimulatedHost:
     usage: UsageFractions = field(default_factory=UsageFractions)
     storage_classes: tuple[StorageClass, ...] = ()
     devices: tuple[HostDevice, ...] = ()
+    migration_tls: bool = True
 
     @property
     def room(self) -> Resources:

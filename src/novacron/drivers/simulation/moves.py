@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from novacron.core.errors import Unsupported
 from novacron.core.machine import MachinePlan, MachineRef
-from novacron.core.migration import Destination, Luggage
+from novacron.core.migration import Destination, Luggage, require_encryption
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.simulation.faults import Operation
 from novacron.drivers.simulation.host_file import HostFile
@@ -16,6 +16,7 @@ from novacron.drivers.simulation.turn import Turn
 __all__ = ["SimulatedMoves"]
 
 FILE = "file"
+TLS = "tls"
 WHOLE = 100
 MIB = 2**20
 
@@ -31,9 +32,10 @@ class SimulatedMoves(HostFile):
 
     async def send(self, ref: MachineRef, to: Destination, policy: MovePolicy) -> None:
         """Begin to move the machine, which takes as long as this host says."""
-        del policy
         self._admit(Operation.MOVE, ref)
         self._require_same_file(to.details)
+        able = {self._host.name: self._host.migration_tls, to.host: bool(to.details[TLS])}
+        require_encryption(policy, able)
         with self._turn() as turn:
             row = turn.present(ref)
             if row.change == Operation.MOVE:
@@ -74,7 +76,8 @@ class SimulatedMoves(HostFile):
                 held = turn.store.host(turn.host_id).held
                 if not self._comes_here(turn, plan.ref):
                     require_room(self._host, held, plan.resources)
-        return Destination(self._host.name, {FILE: str(self._path)})
+        tls = self._host.migration_tls
+        return Destination(self._host.name, {FILE: str(self._path), TLS: tls})
 
     async def arrived(
         self, plan: MachinePlan, luggage: Luggage | None, *, live: bool

@@ -1,0 +1,98 @@
+"""The disks that a snapshot is within: those a machine has now, and those it had then. Blocks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from novacron.core.errors import Rejected
+from novacron.drivers.libvirt.errors import NOT_THERE, code_of
+from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.pool import read_volume
+from novacron.drivers.libvirt.qcow2 import read_snapshots
+
+__all__ = ["QCOW2", "Disk", "disks_now", "disks_of", "disks_then", "held_bytes", "is_within"]
+
+QCOW2 = "qcow2"
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """A disk that the guest writes to; ``volume`` is None where it is not there any more."""
+
+    target: str
+    format: str
+    alias: str
+    place: str
+    volume: libvirt.virStorageVol | None
+    element: ET.Element
+
+
+def disks_now(domain: Domain) -> list[Disk]:
+    """Return the disks that the guest writes to; refuse those that cannot have snapshots."""
+    found = disks_of(domain)
+    for disk in found:
+        if disk.format != QCOW2:
+            raise Rejected(
+                f"disk {disk.target} is {disk.format}, and only qcow2 disks can have snapshots",
+                reason="DiskWithoutSnapshots",
+            )
+    return found
+
+
+def disks_of(domain: Domain) -> list[Disk]:
+    """Return the disks that the guest writes to, or will when it is started."""
+    handle = domain.handle
+    return list(_disks(ET.fromstring(handle.XMLDesc()), handle.connect()))  # noqa: S314
+
+
+def disks_then(snapshot: libvirt.virDomainSnapshot) -> list[Disk]:
+    """Return the disks that the guest wrote to when a snapshot was taken."""
+    tree = ET.fromstring(snapshot.getXMLDesc()).find("domain")  # noqa: S314 - libvirt's own
+    return [] if tree is None else list(_disks(tree, snapshot.getConnect()))
+
+
+def is_within(disk: Disk, name: str) -> bool:
+    """Say whether a snapshot is within a disk, whoever has it on record."""
+    if disk.volume is None:
+        return False
+    tables = read_snapshots(partial(read_volume, disk.volume))
+    return tables is not None and tables.find(name) is not None
+
+
+def held_bytes(disk: Disk, name: str) -> int:
+    """Return how much of a disk a snapshot holds."""
+    assert disk.volume is not None
+    tables = read_snapshots(partial(read_volume, disk.volume))
+    found = tables.find(name) if tables else None
+    return tables.held_bytes(found) if tables and found else 0
+
+
+def _disks(tree: ET.Element, connection: libvirt.virConnect) -> Iterator[Disk]:
+    for disk in tree.iterfind("devices/disk"):
+        driver, source, target = disk.find("driver"), disk.find("source"), disk.find("target")
+        if disk.find("readonly") is not None or source is None or target is None:
+            continue
+        alias = disk.find("alias")
+        yield Disk(
+            target=target.get("dev") or "",
+            format=(driver.get("type") if driver is not None else None) or "raw",
+            alias=(alias.get("name") or "") if alias is not None else "",
+            place=f"{source.get('pool')}/{source.get('volume') or source.get('file')}",
+            volume=_volume(connection, source),
+            element=disk,
+        )
+
+
+def _volume(connection: libvirt.virConnect, source: ET.Element) -> libvirt.virStorageVol | None:
+    pool, volume = source.get("pool"), source.get("volume")
+    try:
+        if pool and volume:
+            return connection.storagePoolLookupByName(pool).storageVolLookupByName(volume)
+        return connection.storageVolLookupByPath(source.get("file") or source.get("dev") or "")
+    except libvirt.libvirtError as error:
+        if code_of(error) in NOT_THERE:
+            return None
+        raise
