@@ -74,12 +74,7 @@ class MachineController:
                 self.events.warning(obj, error.reason, str(error))
             return error.again
         if isinstance(self.kind, AddressedKind) and not _is_claimed(obj, self.kind.finalizer):
-            found = await self.reconciler.identity_for(machine)
-            if not isinstance(found, str):
-                return await self._finish(obj, machine, Round({"Created": found}))
-            # Written down before anything is made, together with our finalizer.
-            obj = await self.writer.replace(self.kind.claimed(obj, found))
-            machine = self.kind.machine(obj)
+            return await self._claim(self.kind, obj, machine)
         cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
         if machine.move_over or cancelled:
             await self._forget_move(obj, machine)
@@ -94,6 +89,13 @@ class MachineController:
             await self._write(obj, machine, broken(machine, error, self.now()))
             raise
         return await self._finish(obj, machine, round_)
+
+    async def _claim(self, kind: AddressedKind, obj: Object, machine: Machine) -> timedelta | None:
+        """Write down where a machine is made before it is, together with our finalizer."""
+        found = await self.reconciler.identity_for(machine)
+        if not isinstance(found, str):
+            return await self._finish(obj, machine, Round({"Created": found}))
+        return await self._advance(await self.writer.replace(kind.claimed(obj, found)))
 
     async def _forget_move(self, obj: Object, machine: Machine) -> None:
         """Take away the record of a move that has ended, and write down where the machine is."""

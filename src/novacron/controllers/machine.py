@@ -37,9 +37,9 @@ async def create(scope: Scope) -> Outcome:
             scope.refused = True
             return Wait("HostFull", None, str(full))
         new = scope.seen is None
-        if new:
-            scope.tell("Created", f"created on host {host}")
         await scope.follow(accepted)
+        if new and not (scope.seen and scope.seen.hindered):
+            scope.tell("Created", f"created on host {host}")
         if new and scope.seen and scope.seen.power is Power.ON:
             _note_start(scope)  # the driver did both in one
     if scope.seen is None or scope.seen.changing == "create":

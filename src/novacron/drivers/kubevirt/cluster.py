@@ -100,6 +100,7 @@ class Cluster:
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     _opened_at: float = 0.0
     _identity: str | None = None
+    _refused: bool = False
 
     def __post_init__(self) -> None:
         self.machines = Index(Cache(MACHINES), self._told)
@@ -172,6 +173,10 @@ class Cluster:
                 raise Unreachable(error.message) from error
         return self._identity
 
+    def refused(self) -> None:
+        """Note that the cluster does not know us any more, so that we say anew who we are."""
+        self._refused = True
+
     async def again(self) -> None:
         """Find out anew how the cluster is reached, unless that was done a moment ago."""
         async with self._opening:
@@ -181,7 +186,7 @@ class Cluster:
     async def close(self) -> None:
         """Stop following."""
         opened, self._open, self._client = self._open, None, None
-        self._identity = None
+        self._identity, self._refused = None, False
         self._reflectors = []
         if opened is not None:
             await opened.aclose()
@@ -189,8 +194,9 @@ class Cluster:
     @property
     def _is_hopeless(self) -> bool:
         refused = any(isinstance(each.trouble, Unauthorized) for each in self._reflectors)
-        patience = REFUSED_SECONDS if refused else RECONNECT_SECONDS
-        return self.trouble is not None and self._age > patience
+        if refused or self._refused:
+            return self._age > REFUSED_SECONDS
+        return self.trouble is not None and self._age > RECONNECT_SECONDS
 
     @property
     def _age(self) -> float:

@@ -5,6 +5,7 @@ machine is comes from watches; nothing here asks again and again.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -106,9 +107,9 @@ class KubeVirtDriver:
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine; what the cluster lacks for it is said in what is seen of it."""
         await self.cluster.ready()
-        with in_our_words():
+        with self._in_our_words():
             try:
-                async with self._attachments.in_use:
+                async with self._attachments.in_use(plan):
                     claims = await self._foundations(plan)
                     made = await self._machine(plan)
             except Missing as lack:
@@ -123,7 +124,7 @@ class KubeVirtDriver:
         vm = self.cluster.of(plan.ref.uid).machine
         if vm is None:
             return Accepted()
-        with in_our_words():
+        with self._in_our_words():
             try:
                 claims = await self._foundations(plan)
             except Missing as lack:
@@ -140,7 +141,7 @@ class KubeVirtDriver:
         if has.machine is None:
             return Accepted()
         strategy = "Always" if want is Power.ON else "Halted"
-        with in_our_words():
+        with self._in_our_words():
             if has.machine["spec"].get("runStrategy") != strategy:
                 patch = {"spec": {"runStrategy": strategy, "running": None}}
                 vm = await self.cluster.client.patch(MACHINES, ref.name, patch, ref.namespace)
@@ -153,7 +154,7 @@ class KubeVirtDriver:
         """Remove the machine first, then its first disk, its Secret and what only it used."""
         await self.cluster.ready()
         has = self.cluster.of(ref.uid)
-        with in_our_words():
+        with self._in_our_words():
             if has.machine is not None:
                 await self._remove_machine(ref, has.machine)
                 return Accepted(seen=_leaving(observed(self.cluster.of(ref.uid)) or None, has))
@@ -181,7 +182,7 @@ class KubeVirtDriver:
         """Delete volumes that were made for a machine which is gone."""
         del volumes  # those that are to go say so themselves, and went with the machine
         await self.cluster.ready()
-        with in_our_words():
+        with self._in_our_words():
             for claim in self.cluster.of(ref.uid).claims:
                 if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
                     await self._remove_claim(claim)
@@ -197,7 +198,7 @@ class KubeVirtDriver:
                     f"volume {volume} is a machine's: take it off that machine first",
                     reason="VolumeInUse",
                 )
-            with in_our_words():
+            with self._in_our_words():
                 await self._remove_claim(claim)
             return
         raise Rejected(
@@ -207,12 +208,15 @@ class KubeVirtDriver:
 
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the cluster as one host: what its nodes have together."""
-        with in_our_words():
+        with self._in_our_words():
             yield await facts_of(self.cluster)
 
     async def close(self) -> None:
         """Stop following the cluster."""
         await self.cluster.close()
+
+    def _in_our_words(self) -> AbstractContextManager[None]:
+        return in_our_words(self.cluster.refused)
 
     async def _foundations(self, plan: MachinePlan) -> tuple[Object, ...]:
         """Have all that a VirtualMachine refers to; return its claims."""

@@ -1,6 +1,6 @@
 """What an answer of the cluster means for a machine, in the core's words."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -15,10 +15,16 @@ WEBHOOK_DOWN = "failed calling webhook"
 
 
 @contextmanager
-def in_our_words() -> Iterator[None]:
-    """Raise the core's errors for those of the API server."""
+def in_our_words(refused: Callable[[], None]) -> Iterator[None]:
+    """Raise the core's errors for those of the API server.
+
+    ``refused`` is called where it does not know us any more.
+    """
     try:
         yield
+    except api.Unauthorized as error:
+        refused()
+        raise Unreachable(f"the cluster refuses our credentials: {error.message}") from error
     except api.Conflict as error:
         raise Busy(f"somebody else changed it at the same time: {error.message}", SOON) from error
     except api.Invalid as error:

@@ -11,7 +11,7 @@ from novacron.core.quantity import format_mib, mib
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.convert import marks
-from novacron.drivers.kubevirt.missing import Missing
+from novacron.drivers.kubevirt.missing import Missing, is_namespace, no_namespace
 from novacron.drivers.kubevirt.names import CLAIMS, DISK, RECLAIM, UID, VOLUME, claim_name
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Key, Resource
@@ -67,6 +67,10 @@ class Claims:
         body = await self._claim(plan, disk, storage_class)
         try:
             made = await self.cluster.client.create(CLAIMS, body)
+        except NotFound as error:
+            if is_namespace(error):
+                raise no_namespace(self.cluster.name, plan.ref.namespace) from error
+            raise
         except AlreadyExists:
             made = await self.cluster.client.get(
                 CLAIMS, body["metadata"]["name"], plan.ref.namespace

@@ -68,6 +68,7 @@ def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
     status["provider"] = str(pin) if pin else None
     if (phase := _phase(report)) is not None:
         status["phase"] = phase
+    status.setdefault("phase", PENDING)
     status |= _told(report.conditions, status.get("phase"))
     if report.seen is not None:
         status |= _seen(machine, report.seen)
