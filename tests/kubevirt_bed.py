@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from api import Api, Refused
+from chart.audit import Audit
 from control_plane import ALL, discard, throw_away
+from novacron.app.rights import OPERATOR
 from novacron.localcluster.binaries import locate
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.kubevirt.addition import KubeVirt
@@ -28,6 +30,7 @@ __all__ = [
     "FAIL",
     "HOLD",
     "KubeVirtBed",
+    "audit_of",
     "claim",
     "fresh_namespace",
     "migration",
@@ -207,10 +210,17 @@ def migration(name: str, instance: str, notes: dict[str, str] | None = None) -> 
     }
 
 
+def audit_of(directory: Path) -> Audit:
+    """What the operator asked of the cluster in a directory."""
+    return Audit(directory, OPERATOR)
+
+
 def new_bed(directory: Path) -> KubeVirtBed:
     """Start a cluster with KubeVirt in a directory of its own; ``stop_bed`` ends it."""
     cache = Home.default().cache
-    plane = throw_away(directory, locate(cache, None, Silent()), ALL, PATIENCE)
+    directory.mkdir(parents=True, exist_ok=True)
+    flags = {**PATIENCE, "kube-apiserver": audit_of(directory).flags}
+    plane = throw_away(directory, locate(cache, None, Silent()), ALL, flags)
     kubevirt = KubeVirt(plane, locate_kubevirt(cache, Silent()))
     plane.start()
     kubevirt.start()

@@ -96,6 +96,12 @@ class Up:
         with self.display.step("KubeVirt (real control plane, stand-in for nodes)") as progress:
             return KubeVirt(plane, programs).start(progress)
 
+    @property
+    def _served(self) -> tuple[str, ...]:
+        """The families to serve; who has KubeVirt here has it for its Machines."""
+        added = KUBEVIRT in self.additions or is_added(self.home.cluster)
+        return tuple(dict.fromkeys((*self.families, *(["viti"] if added else []))))
+
     def _for_build(self) -> list[Package]:
         ready_made = self.kubernetes_bin or os.environ.get(BIN_VARIABLE)
         return [] if ready_made or complete(cached(self.home.cache)) else missing_for_build()
@@ -113,8 +119,8 @@ class Up:
 
         async def apply() -> str:
             async with connected(target) as client:
-                await install_crds(client, self.wiring.crds(self.families, self.minimum_memory))
-                await apply_all(client, self.wiring.rbac(self.families))
+                await install_crds(client, self.wiring.crds(self._served, self.minimum_memory))
+                await apply_all(client, self.wiring.rbac(self._served))
                 return client.connection.server
 
         with self.display.step("Kinds and roles"):
@@ -122,7 +128,7 @@ class Up:
 
     def _operator(self, kubeconfig: Path, flags: Sequence[str], *, webhooks: bool) -> bool:
         told = (*flags, *self.provider.operator_flags())
-        wanted = [f"--families={','.join(self.families)}", *told]
+        wanted = [f"--families={','.join(self._served)}", *told]
         process = OperatorProcess(self.home)
         with self.display.step("Operator"):
             return process.start(self.wiring.operator, kubeconfig, wanted, webhooks=webhooks)

@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from api import Api, Refused
 from e2e.kubevirt.far import CONFIG, FarStage, far_staged
 from e2e.kubevirt.machines import condition
 from far_cluster import grant
 from kubevirt_bed import KubeVirtBed
+from novacron.app.rights import far_kubevirt
 from novacron.localcluster.controlplane import ControlPlane
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 MADE_IN = "vitistack.io/made-in"
 MADE = (
     "virtualmachines",
@@ -83,16 +86,16 @@ def test_an_attachment_that_another_machine_uses_stays(stage: FarStage) -> None:
 def test_a_machine_stays_where_it_was_made_whatever_it_asks_for_later(stage: FarStage) -> None:
     stage.in_reach()
     stage.keep("other", kubeconfig=stage.kubeconfig())
-    stage.place("pinned")
-    stage.until_running("pinned")
-    uid = stage.far.get("virtualmachines", "pinned")["metadata"]["uid"]
-    stage.bed.annotate("machines", "pinned", CONFIG, "other")
-    obj = stage.until_told("pinned", "StaysInCluster", "True", "MadeElsewhere")
+    stage.apply_file(EXAMPLES / "54-machine-far-cluster.yaml")
+    stage.until_running("away")
+    uid = stage.far.get("virtualmachines", "away")["metadata"]["uid"]
+    stage.bed.annotate("machines", "away", CONFIG, "other")
+    obj = stage.until_told("away", "StaysInCluster", "True", "MadeElsewhere")
     assert "the cluster of Secret far" in condition(obj, "StaysInCluster")["message"]
     assert obj["status"]["phase"] == "Running"
-    assert stage.far.get("virtualmachines", "pinned")["metadata"]["uid"] == uid
-    stage.bed.annotate("machines", "pinned", CONFIG, "far")
-    stage.until("pinned", lambda found: not condition(found, "StaysInCluster"))
+    assert stage.far.get("virtualmachines", "away")["metadata"]["uid"] == uid
+    stage.bed.annotate("machines", "away", CONFIG, "far")
+    stage.until("away", lambda found: not condition(found, "StaysInCluster"))
 
 
 def test_a_machine_whose_secret_is_wrong_says_so_and_holds_on_to_nothing(
@@ -245,3 +248,8 @@ def test_a_record_that_was_copied_from_another_machine_says_nothing(stage: FarSt
     stage.place("copy")
     stage.bed.annotate("machines", "copy", MADE_IN, note)
     stage.until_running("copy")
+
+
+def test_the_example_of_a_role_gives_what_the_tests_run_under() -> None:
+    (role,) = yaml.safe_load_all((EXAMPLES / "54-far-cluster-role.yaml").read_text())
+    assert role["rules"] == far_kubevirt()
