@@ -120,7 +120,7 @@ class Cluster:
 
 
 @contextmanager
-def throwaway_cluster() -> Iterator[Cluster]:
+def throwaway_cluster(simulated_hosts: int = HOSTS) -> Iterator[Cluster]:
     """Start a control plane with our kinds and hosts; nothing of it is left afterwards."""
     # Without this, `kill` would leave the control plane behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -134,7 +134,8 @@ def throwaway_cluster() -> Iterator[Cluster]:
             _wait_served(plane)
             plane.kubectl("create", "namespace", OPERATOR_NAMESPACE)
             cluster = Cluster(plane)
-            cluster.create(*(host(f"host-{number}") for number in range(HOSTS)))
+            if simulated_hosts:
+                cluster.create(*(host(f"host-{number}") for number in range(simulated_hosts)))
             yield cluster
         finally:
             plane.stop()

@@ -102,7 +102,7 @@ def stage(hosts: int = 1) -> Iterator[tuple[Cluster, Operator, list[libvirt.virC
         fleet.start()
         try:
             with (
-                throwaway_cluster() as cluster,
+                throwaway_cluster(simulated_hosts=0) as cluster,
                 cluster.running(WithImages(_images(directory))) as operator,
             ):
                 for number, hypervisor in enumerate(fleet.hosts, 1):

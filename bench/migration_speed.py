@@ -102,7 +102,7 @@ def ground() -> Iterator[Ground]:
             assert tiny is not None
             (images / "tiny.qcow2").symlink_to(tiny)
             with (
-                throwaway_cluster() as cluster,
+                throwaway_cluster(simulated_hosts=0) as cluster,
                 cluster.running(WithImages(images)),
             ):
                 _declare(cluster, fleet)

@@ -17,7 +17,8 @@ class ImageServer:
     """Serves bytes by path; a path may stop half-way, every time or once, or not exist.
 
     With ``ranges`` it gives the rest of what it gave before and marks what it gives; ``pause`` is
-    for how long it rests between two pieces.
+    for how long it rests between two pieces, ``served`` how many bytes it gave in all.
+    It goes no further than ``stops_at``, for as long as that is so.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -29,6 +30,8 @@ class ImageServer:
     pause: float = 0.0
     asked: list[str] = field(default_factory=list)
     started_at: list[int] = field(default_factory=list)
+    served: int = 0
+    stops_at: int | None = None
 
     def add(self, name: str, content: bytes, *, torn: bool = False, once: bool = False) -> str:
         """Serve something and return its address."""
@@ -69,7 +72,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         images.torn_once.discard(self.path)
         end = max(start, len(content) // 2) if torn else len(content)
         for at in range(start, end, CHUNK):
-            self.wfile.write(content[at : min(at + CHUNK, end)])
+            while images.stops_at is not None and at >= images.stops_at:
+                time.sleep(0.02)
+            images.served += self.wfile.write(content[at : min(at + CHUNK, end)])
             if images.pause:
                 time.sleep(images.pause)
 

@@ -21,6 +21,7 @@ from novacron.localcluster.binaries import locate
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.kubevirt.addition import KubeVirt
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
+from novacron.localcluster.kubevirt.flags import FLAGS
 from novacron.localcluster.kubevirt.standin.wishes import FAIL, HOLD
 from novacron.workplace.home import Home
 from novacron.workplace.lock import holding
@@ -52,6 +53,8 @@ GROUPS = {
     "virtualmachineinstancemigrations": "/apis/kubevirt.io/v1",
     "virtualmachinesnapshots": "/apis/snapshot.kubevirt.io/v1beta1",
     "network-attachment-definitions": "/apis/k8s.cni.cncf.io/v1",
+    "datavolumes": "/apis/cdi.kubevirt.io/v1beta1",
+    "storageprofiles": "/apis/cdi.kubevirt.io/v1beta1",
     "storageclasses": "/apis/storage.k8s.io/v1",
 }
 SUBRESOURCES = "/apis/subresources.kubevirt.io/v1"
@@ -120,6 +123,11 @@ class KubeVirtBed:
         """Ask virt-api itself for something about a VirtualMachine: start, stop, restart…"""
         where = f"namespaces/{self.namespace}/virtualmachines/{name}/{what}"
         self.api.call("PUT", f"{SUBRESOURCES}/{where}", body or {})
+
+    def ask_instance(self, name: str, what: str) -> None:
+        """Ask virt-api for something about an instance: pause, unpause, softreboot…"""
+        where = f"namespaces/{self.namespace}/virtualmachineinstances/{name}/{what}"
+        self.api.call("PUT", f"{SUBRESOURCES}/{where}", {})
 
     def wait(self, what: str, probe: Callable[[], Any], seconds: float = 60.0) -> Any:
         """Return what the probe finds as soon as it finds something."""
@@ -215,13 +223,17 @@ def audit_of(directory: Path) -> Audit:
     return Audit(directory, OPERATOR)
 
 
-def new_bed(directory: Path) -> KubeVirtBed:
-    """Start a cluster with KubeVirt in a directory of its own; ``stop_bed`` ends it."""
+def new_bed(directory: Path, *, imports: bool = False) -> KubeVirtBed:
+    """Start a cluster with KubeVirt in a directory of its own; ``stop_bed`` ends it.
+
+    With ``imports`` it is as if CDI were installed too.
+    """
     cache = Home.default().cache
     directory.mkdir(parents=True, exist_ok=True)
-    flags = {**PATIENCE, "kube-apiserver": audit_of(directory).flags}
+    flags = {name: [*value] for name, value in {**FLAGS, **PATIENCE}.items()}
+    flags["kube-apiserver"] = [*flags.get("kube-apiserver", []), *audit_of(directory).flags]
     plane = throw_away(directory, locate(cache, None, Silent()), ALL, flags)
-    kubevirt = KubeVirt(plane, locate_kubevirt(cache, Silent()))
+    kubevirt = KubeVirt(plane, locate_kubevirt(cache, Silent()), imports=imports)
     plane.start()
     kubevirt.start()
     return KubeVirtBed(kubevirt, Api(plane.kubeconfig))

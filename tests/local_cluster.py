@@ -69,15 +69,23 @@ class LocalCluster:
         return {each["name"]: each["pid"] for each in components if each["pid"]}
 
     def versions(self) -> list[str]:
-        """Return the resource version of everything ``up`` writes: it moves with every write."""
+        """Return what moves with every write to anything that ``up`` writes."""
         kinds = "crd,clusterrole,clusterrolebinding,virtualmachines.novacron.io,hosts.novacron.io"
         listed = json.loads(self.ok("kubectl", "get", kinds, "-A", "-o", "json"))
         return sorted(
-            f"{item['kind']} {item['metadata']['name']} {item['metadata']['resourceVersion']}"
+            f"{item['kind']} {item['metadata']['name']} {_version(item)}"
             for item in listed["items"]
             # Kubernetes fills its own aggregated roles in the background.
             if "role" not in item["kind"].lower() or item["metadata"]["name"].startswith("novacron")
         )
+
+
+def _version(item: dict[str, Any]) -> str:
+    """Return what moves with every write, but not with those of the operator to a status."""
+    metadata = item["metadata"]
+    if "novacron.io" not in item["apiVersion"]:
+        return str(metadata["resourceVersion"])
+    return f"{metadata['generation']} {metadata.get('labels')} {metadata.get('annotations')}"
 
 
 def processes_under(directory: Path) -> list[str]:

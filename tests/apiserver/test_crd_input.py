@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from api import Refused
 from declared import Object, host, machine, network, source, static, vm
 from novacron.crd import CustomResource
 from novacron.families.novacron.kinds import Host, VirtualMachine
@@ -179,7 +180,7 @@ BAD: dict[str, tuple[Object, str]] = {
 @pytest.mark.parametrize(("written", "sentence"), BAD.values(), ids=BAD)
 def test_bad_input_is_refused_in_words(check, written, sentence) -> None:
     """Whoever mistypes learns what was expected and where, before anything is stored."""
-    with pytest.raises(LocalClusterError) as refusal:
+    with pytest.raises(Refused) as refusal:
         check(written)
     assert sentence in str(refusal.value)
 

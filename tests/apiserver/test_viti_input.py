@@ -2,11 +2,11 @@
 
 import pytest
 
+from api import Refused
 from declared import Object
 from declared_viti import disk, machine, machine_class, network, nic
 from novacron.crd import CustomResource
 from novacron.families.viti.kinds import Machine, MachineClass, NetworkConfiguration
-from novacron.localcluster.errors import LocalClusterError
 
 UNIT = "must be at least 1Mi: a number without a unit counts bytes"
 QUANTITY = "must be a quantity above zero and below 1Ei"
@@ -196,7 +196,7 @@ BAD: dict[str, tuple[Object, str]] = {
 @pytest.mark.parametrize(("written", "sentence"), BAD.values(), ids=BAD)
 def test_bad_input_is_refused_in_words(check, written, sentence) -> None:
     """KubeVirt would take some of this and do something else; here it is not even stored."""
-    with pytest.raises(LocalClusterError) as refusal:
+    with pytest.raises(Refused) as refusal:
         check(written)
     assert sentence in str(refusal.value)
 

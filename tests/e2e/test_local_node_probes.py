@@ -182,11 +182,12 @@ def test_a_pod_can_share_the_machines_network(node):
 
 def test_addresses_are_used_again(node):
     """Pods come and go; 254 of them must not be all there ever are."""
-    seen = set()
-    for _ in range(2):
+    seen: list[str] = []
+    # Those of other pods that were just deleted take a moment to come back.
+    while len(set(seen)) == len(seen) < 10:
         name = node.pod(sleeper())
-        seen.add(node.until_ready(name)["status"]["podIP"])
+        seen.append(node.until_ready(name)["status"]["podIP"])
         node.delete(name)
         node.until_gone(name)
         time.sleep(0.2)
-    assert len(seen) == 1
+    assert len(set(seen)) < len(seen), seen

@@ -18,6 +18,7 @@ from novacron.controllers.certificates import Certificates
 from novacron.controllers.drivers import DriverPool, MakeDriver
 from novacron.controllers.host import HostController
 from novacron.controllers.inventory import InventoryWatch
+from novacron.controllers.kept import VolumeHolders
 from novacron.controllers.ledger import Ledger, Owner
 from novacron.controllers.metrics import MachineMetrics
 from novacron.controllers.mover import Mover
@@ -63,6 +64,7 @@ class Controllers:
     now: Callable[[], datetime]
     events: Events = field(init=False)
     ledger: Ledger = field(init=False)
+    holders: VolumeHolders = field(default_factory=VolumeHolders)
     drivers: DriverPool = field(init=False)
     inventory: InventoryWatch = field(init=False)
     certificates: Certificates = field(init=False)
@@ -158,6 +160,7 @@ class Controllers:
             self.now,
             queue,
             partial(node_marks, self.client),
+            self.holders,
         )
         self.drivers.follow(cache)
         self.ledger.follow_hosts(cache)
@@ -175,6 +178,7 @@ class Controllers:
         placed = isinstance(kind, PlacedKind)
         if isinstance(kind, PlacedKind):
             self.ledger.follow_machines(cache, kind)
+            self.holders.follow(cache, kind)
             self._placers += [(cache, self._placer(kind, cache)), (cache, self._mover(kind, cache))]
         else:
             self.ledger.follow_unplaced(cache, kind)

@@ -54,6 +54,7 @@ def libvirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> "L
             for each in host.settings.get("storageClasses") or ()
         },
         disk_overcommit=host.overcommit.disk,
+        cpu_model=host.settings.get("cpuModel"),
     )
     network = host.settings.get("network") or (USER_MODE if declared.is_session else OWN_NETWORK)
     return LibvirtDriver(

@@ -100,8 +100,12 @@ def _in_kubevirt() -> list[Manifest]:
     return [
         _rule("kubevirt.io", ["virtualmachines"], [*made, "update"]),
         _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch"]),
-        _rule("kubevirt.io", ["kubevirts"], ["list"]),
-        _rule("subresources.kubevirt.io", ["virtualmachines/stop"], ["update"]),
+        _rule("kubevirt.io", ["kubevirts"], ["list", "watch"]),
+        _rule(
+            "subresources.kubevirt.io",
+            [f"virtualmachines/{what}" for what in ("stop", "addvolume", "removevolume")],
+            ["update"],
+        ),
         _rule("", ["persistentvolumeclaims"], made),
         _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
         _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),

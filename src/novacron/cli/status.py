@@ -7,8 +7,8 @@ from novacron.cli.local import Adopted
 from novacron.cli.operator import OperatorProcess
 from novacron.localcluster.components import COMPONENTS
 from novacron.localcluster.hypervisor import Arrangement, Hypervisor
-from novacron.localcluster.kubevirt.addition import is_added
 from novacron.localcluster.kubevirt.names import PROGRAMS
+from novacron.localcluster.kubevirt.presence import is_added
 from novacron.localcluster.layout import Layout
 from novacron.workplace.home import Home
 

@@ -26,9 +26,12 @@ from novacron.cli.target import Target
 from novacron.cli.welcome import Welcomed, welcome
 from novacron.cli.wiring import Wiring
 from novacron.localcluster.binaries import BIN_VARIABLE, cached, complete, locate
-from novacron.localcluster.controlplane import ControlPlane
-from novacron.localcluster.kubevirt.addition import KubeVirt, is_added
+from novacron.localcluster.controlplane import ControlPlane, Options
+from novacron.localcluster.kubevirt.addition import KubeVirt
+from novacron.localcluster.kubevirt.binaries import is_built
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
+from novacron.localcluster.kubevirt.flags import FLAGS
+from novacron.localcluster.kubevirt.presence import is_added
 from novacron.localcluster.packages import missing_for_build
 from novacron.workplace.home import Home
 from novacron.workplace.packages import Package, install
@@ -59,7 +62,8 @@ class Up:
         with self.display.step("Kubernetes programs") as progress:
             binaries = locate(self.home.cache, self.kubernetes_bin, progress)
         running = self.provider.prepare(self.display)
-        plane = ControlPlane(self.home.cluster, binaries)
+        flags = FLAGS if self._wants_kubevirt else {}
+        plane = ControlPlane(self.home.cluster, binaries, Options(extra_flags=flags))
         with self.display.step("Control plane") as progress:
             started = plane.start(progress)
         Adopted.path(self.home).unlink(missing_ok=True)
@@ -89,7 +93,7 @@ class Up:
 
     def _add(self, plane: ControlPlane) -> list[str]:
         """Bring up what was asked for beside the cluster, now or earlier."""
-        if KUBEVIRT not in self.additions and not is_added(self.home.cluster):
+        if not self._wants_kubevirt:
             return []
         with self.display.step("KubeVirt programs") as progress:
             programs = locate_kubevirt(self.home.cache, progress)
@@ -97,14 +101,20 @@ class Up:
             return KubeVirt(plane, programs).start(progress)
 
     @property
+    def _wants_kubevirt(self) -> bool:
+        return KUBEVIRT in self.additions or is_added(self.home.cluster)
+
+    @property
     def _served(self) -> tuple[str, ...]:
         """The families to serve; who has KubeVirt here has it for its Machines."""
-        added = KUBEVIRT in self.additions or is_added(self.home.cluster)
-        return tuple(dict.fromkeys((*self.families, *(["viti"] if added else []))))
+        added = ["viti"] if self._wants_kubevirt else []
+        return tuple(dict.fromkeys((*self.families, *added)))
 
     def _for_build(self) -> list[Package]:
         ready_made = self.kubernetes_bin or os.environ.get(BIN_VARIABLE)
-        return [] if ready_made or complete(cached(self.home.cache)) else missing_for_build()
+        here = bool(ready_made) or complete(cached(self.home.cache))
+        here = here and not (self._wants_kubevirt and not is_built(self.home.cache))
+        return [] if here else missing_for_build()
 
     def _install_packages(self, missing: Sequence[Package]) -> None:
         for package in missing:

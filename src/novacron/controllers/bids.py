@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from novacron.controllers.ledger import Ledger
 from novacron.core.conditions import Condition
 from novacron.core.driver import Capability
+from novacron.core.eviction import leaves
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Machine, Power
-from novacron.core.migration import NO_CERTIFICATES
-from novacron.core.move import MoveResult
+from novacron.core.migration import CPU_INCOMPATIBLE, NO_CERTIFICATES
+from novacron.core.move import MoveReport, MoveResult
 from novacron.core.offer import Offer, OfferKind
+from novacron.core.taint import Taint
 from novacron.scheduler import unwelcome
 
 __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
@@ -18,6 +20,8 @@ __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
 # Reasons of LiveMigratable for which stopping the machine would not help.
 NEVER = frozenset({"DriverCannotMigrate", "HasSnapshots", NO_CERTIFICATES})
 
+# As many as a drain moves at a time unless it is told otherwise.
+EVICTED_AT_ONCE = 2
 ENCRYPTED = frozenset({Offer(OfferKind.CAPABILITY, Capability.ENCRYPTED_MIGRATION.value)})
 
 
@@ -34,7 +38,8 @@ class Bid:
     """Somebody wants a machine elsewhere.
 
     ``urgent``: a person waits for the answer. ``lost``: its host is known to be switched off.
-    ``at_once`` is how many may leave the host at the same time.
+    ``at_once`` is how many may leave the host at the same time. ``evicted``: its host has a taint
+    that it does not tolerate.
     """
 
     why: str
@@ -43,21 +48,30 @@ class Bid:
     urgent: bool = False
     lost: bool = False
     at_once: int | None = None
+    evicted: bool = False
 
-    def sought(self, machine: Machine) -> Machine:
+    def sought(self, machine: Machine, *, live: bool) -> Machine:
         """Return the machine as the scheduler is asked to place it."""
-        last = machine.last_move
-        # A host that could not reach its disks will not do so a moment later.
-        failed = last is not None and last.result is MoveResult.FAILED and self.lost
-        avoided = {last.target} if last and last.target and failed else set()
+        avoided = self._avoided(machine.last_move)
         return replace(
             machine,
             wanted=machine.reserved or machine.wanted,
             only_host=self.to,
             leaving=machine.host,
             refused_hosts=machine.refused_hosts | machine.leftovers | avoided,
+            keeps_cpu=live,
             needs=machine.needs | (ENCRYPTED if self._encrypted(machine) else frozenset()),
         )
+
+    def _avoided(self, last: MoveReport | None) -> frozenset[str]:
+        """Return the host that will not do a moment later either, unless a person insists.
+
+        One that could not reach its disks, or cannot give it the CPU that it runs with.
+        """
+        if last is None or last.target is None or last.result is not MoveResult.FAILED:
+            return frozenset()
+        hopeless = self.lost or (last.reason == CPU_INCOMPATIBLE and not self.urgent)
+        return frozenset({last.target} if hopeless else ())
 
     def _encrypted(self, machine: Machine) -> bool:
         return machine.move_policy.encrypted and not self.lost
@@ -82,9 +96,24 @@ def bid_of(
             stop_allowed=host.drain.stop_allowed,
             at_once=host.drain.at_once,
         )
-    if machine.wishes_changed:
-        return _by_wishes(machine, ledger, host)
-    return None
+    evicted = _by_taints(machine, host, now) if host is not None else None
+    if machine.wishes_changed and not isinstance(evicted, Bid):
+        return _by_wishes(machine, ledger, host) or evicted
+    return evicted
+
+
+def _by_taints(machine: Machine, host: DeclaredHost, now: datetime) -> Bid | timedelta | None:
+    """Return a bid where nothing may run on the host that does not tolerate it.
+
+    A machine that is off does not run there, so it is left alone until it is started.
+    """
+    if machine.power is Power.OFF:
+        return None
+    since = {each.taint: each.since for each in host.evictions}
+    taint = leaves(host.all_taints, machine.tolerations, since, now)
+    if not isinstance(taint, Taint):
+        return taint
+    return Bid(f"host {host.name} has taint {taint}", at_once=EVICTED_AT_ONCE, evicted=True)
 
 
 def _by_wishes(machine: Machine, ledger: Ledger, host: DeclaredHost | None) -> Bid | None:

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from novacron.controllers.drivers import DriverPool
+from novacron.controllers.kept import VolumeHolders, told_once
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import HostKind
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.driver import Driver
 from novacron.core.errors import DriverError, Rejected, Unreachable
+from novacron.core.eviction import Eviction, evicting
 from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks
 from novacron.core.machine import Resources
 from novacron.runtime.events import Events
@@ -36,6 +38,7 @@ class HostController:
     now: Callable[[], datetime]
     queue: Queue
     marks_of: Callable[[str], Awaitable[NodeMarks]]
+    holders: VolumeHolders
     _leaving: set[Key] = field(default_factory=set)
     _seen_at: dict[str, datetime] = field(default_factory=dict)
 
@@ -76,6 +79,7 @@ class HostController:
             facts, claim = await _ask(driver, host.name)
             if facts is not None:
                 self._seen_at[host.name] = self.now()
+                facts = told_once(facts, self.holders, self.ledger)
         marks, followed = await self._node(host)
         claims = {"Ready": claim, "NodeFollowed": followed, "Drained": self._drained(host)}
         await self._write(obj, host, facts, claims, marks)
@@ -122,11 +126,21 @@ class HostController:
             seen_at=self._seen_at.get(host.name),
             node_marks=marks,
             capabilities=self._capabilities(host.name) if facts else None,
+            evictions=self._evictions(host, marks),
         )
         before = next((old.status for old in host.conditions if old.type == "Ready"), None)
         if await self.writer.status(obj, self.kind.status(obj, report)) and before != claim.status:
             say = self.events.normal if claim.status == "True" else self.events.warning
             say(obj, claim.reason, claim.message)
+
+    def _evictions(self, host: DeclaredHost, marks: NodeMarks) -> tuple[Eviction, ...]:
+        """Say since when each taint is known that has machines leave."""
+        known = {each.taint: each for each in host.evictions}
+        now = self.now()
+        return tuple(
+            known.get(taint) or Eviction(taint, now)
+            for taint in dict.fromkeys(evicting((*host.taints, *marks.taints)))
+        )
 
     def _capabilities(self, name: str) -> frozenset[str] | None:
         driver = self.drivers.named(name)

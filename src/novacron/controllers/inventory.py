@@ -8,10 +8,10 @@ from datetime import timedelta
 
 from novacron.controllers.drivers import DriverPool
 from novacron.controllers.ledger import Ledger, Owner
+from novacron.controllers.measures import Measures
 from novacron.core.driver import Inventory
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import Observed, Usage
-from novacron.core.usage import noticeably_differs
 
 __all__ = ["InventoryWatch"]
 
@@ -35,6 +35,7 @@ class InventoryWatch:
     interval: timedelta
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _before: dict[str, dict[str, Observed]] = field(default_factory=dict)
+    _measures: dict[str, Measures] = field(default_factory=dict)
     _listed: dict[str, tuple[float, str, Observed]] = field(default_factory=dict)
     _looking: set[str] = field(default_factory=set)
 
@@ -51,6 +52,7 @@ class InventoryWatch:
                         looks.create_task(self._look(host))
                 for host in self._before.keys() - set(hosts):
                     del self._before[host]
+                    self._measures.pop(host, None)
                 troubled = any(self.drivers.trouble(host) for host in hosts)
                 pause = min(TROUBLE_AGAIN, self.interval) if troubled else self.interval
                 await self.sleep(pause.total_seconds())
@@ -105,7 +107,9 @@ class InventoryWatch:
         if everything:
             self._wake(self.ledger.machines_on(host))
         elif before is not None:
-            changed = [uid for uid, seen in now.items() if _is_news(before.get(uid), seen)]
+            measures = self._measures.setdefault(host, Measures())
+            others = {uid for uid, seen in now.items() if _differs(before, seen)}
+            changed = others | measures.news({uid: seen.usage for uid, seen in now.items()}, others)
             self._list(host, {uid: now[uid] for uid in changed})
             self._wake([*changed, *(before.keys() - now.keys())])
 
@@ -138,7 +142,7 @@ class InventoryWatch:
                 self.wake(owner)
 
 
-def _is_news(before: Observed | None, seen: Observed) -> bool:
-    if before is None or replace(before, usage=None) != replace(seen, usage=None):
-        return True
-    return noticeably_differs(before.usage, seen.usage)
+def _differs(known: Mapping[str, Observed], seen: Observed) -> bool:
+    """Say whether a machine is not as it was, whatever it uses."""
+    before = known.get(seen.uid)
+    return before is None or replace(before, usage=None) != replace(seen, usage=None)

@@ -38,10 +38,11 @@ async def create(scope: Scope) -> Outcome:
             return Wait("HostFull", None, str(full))
         new = scope.seen is None
         await scope.follow(accepted)
+        runs = scope.seen is not None and scope.seen.power is Power.ON
         if new and not (scope.seen and scope.seen.hindered):
-            scope.tell("Created", f"created on host {host}")
-        if new and scope.seen and scope.seen.power is Power.ON:
-            _note_start(scope)  # the driver did both in one
+            scope.tell("Created", f"created {'and started ' if runs else ''}on host {host}")
+        if runs:
+            scope.restarts.started(scope.machine.uid, scope.now)
     if scope.seen is None or scope.seen.changing == "create":
         if scope.seen and scope.seen.hindered:
             return _hindered(scope, "Created", scope.seen.hindered)
@@ -127,7 +128,8 @@ async def _start(scope: Scope) -> Outcome:
             return Wait(BACK_OFF, pause, f"{seen.ended}; it is started again soon")
         scope.may_act()
         accepted = await scope.driver.set_power(machine.ref, Power.ON)
-        _note_start(scope)
+        scope.restarts.started(machine.uid, scope.now)
+        scope.tell("Started", f"started on host {host}")
         await scope.follow(accepted)
     if scope.seen and (scope.seen.power is Power.OFF or scope.seen.changing):
         if scope.seen.hindered:
@@ -135,11 +137,6 @@ async def _start(scope: Scope) -> Outcome:
         return Wait("Starting", scope.next_look, f"starting on host {host}")
     await may_stop_again(scope)
     return Done("Started", f"started on host {host}")
-
-
-def _note_start(scope: Scope) -> None:
-    scope.restarts.started(scope.machine.uid, scope.now)
-    scope.tell("Started", f"started on host {scope.machine.host}")
 
 
 async def _stopped(scope: Scope, condition: str, reason: str) -> bool:

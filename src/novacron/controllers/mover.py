@@ -5,15 +5,17 @@ breath as a decision is made, and the decision is recorded in the object before 
 The machine's own controller acts on the record.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from novacron.controllers.bids import Bid, Refused, bid_of, live_or_not
+from novacron.controllers.evictions import EVICTION_BLOCKED, blocked, stays_put
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import PlacedKind
 from novacron.controllers.waiting import WaitingRoom, assumed
+from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.errors import Rejected
 from novacron.core.machine import Machine
 from novacron.core.move import Move, MoveReport, MoveResult
@@ -23,7 +25,7 @@ from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
 from novacron.runtime.writer import Writer
-from novacron.scheduler import Held, Placed, choose, one_line
+from novacron.scheduler import Decision, Held, Placed, choose, one_line
 
 __all__ = ["Mover"]
 
@@ -45,6 +47,7 @@ class Mover:
     grace: timedelta
     # Those who wait for room, or for others to move first.
     _waiting: WaitingRoom = field(init=False)
+    _left: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._waiting = WaitingRoom(self.queue)
@@ -54,8 +57,11 @@ class Mover:
     def host_changed(self, name: str) -> None:
         """Have the machines of a host looked at that is to be left, or seems to be lost."""
         host = self.ledger.declared.get(name)
-        if host is None or not (host.drain or host.is_fenced):
+        left = host is not None and host.is_to_be_left
+        if not left and name not in self._left:
             return
+        # Also once more when it is not to be left any more: some may have said that they stay.
+        (self._left.add if left else self._left.discard)(name)
         for uid in self.ledger.machines_on(name):
             owner = self.ledger.owners.get(uid)
             if owner is not None and owner.resource == self.writer.cache.resource:
@@ -67,8 +73,8 @@ class Mover:
         if held is None:
             return False
         host = self.ledger.declared.get(held.host)
-        bidden = host is not None and bool(host.drain or host.is_fenced)
-        return bidden or self.kind.asks_to_move(obj)
+        bidden = host is not None and host.is_to_be_left
+        return bidden or self.kind.asks_to_move(obj) or stays_put(obj)
 
     async def reconcile(self, key: Key) -> timedelta | None:
         """Decide about one machine."""
@@ -83,7 +89,10 @@ class Mover:
         if machine.host is None or machine.move_over:
             return None
         bid = bid_of(machine, self.ledger, self.now(), self.grace)
-        return bid if isinstance(bid, timedelta) else await self._answer(obj, machine, bid)
+        if isinstance(bid, timedelta):
+            await self._unblock(obj, machine)
+            return bid
+        return await self._answer(obj, machine, bid)
 
     async def _answer(self, obj: Object, machine: Machine, bid: Bid | None) -> timedelta | None:
         lost = bid is not None and bid.lost
@@ -94,7 +103,14 @@ class Mover:
             return await self._decide(obj, machine, bid)
         if withdrawn or machine.wishes_changed:
             await self._drop(obj, machine)  # where it is will do, which is to be remembered
+        else:
+            await self._unblock(obj, machine)
         return None
+
+    async def _unblock(self, obj: Object, machine: Machine) -> None:
+        """Have a machine not say any more that it stays where it should not be."""
+        if machine.condition(EVICTION_BLOCKED) is not None:
+            await self._say(obj, machine, None, {EVICTION_BLOCKED: None})
 
     async def _fetch(self, key: Key) -> Object | None:
         obj = self.writer.cache.get(key)
@@ -119,13 +135,20 @@ class Mover:
         live = live_or_not(machine, bid)
         if isinstance(live, Refused):
             return await self._refuse(obj, machine, bid, live)
-        decision = choose(self.ledger.table, bid.sought(machine))
+        decision, live = self._choose(machine, bid, live=live)
         if not isinstance(decision, Placed):
             return await self._refuse(obj, machine, bid, Refused("NoHostFits", one_line(decision)))
         version = obj["metadata"]["resourceVersion"]
         move = Move(version, machine.host, decision.host, live, bid.lost, bid.why)
         await self._record(obj, machine, move)
         return None
+
+    def _choose(self, machine: Machine, bid: Bid, *, live: bool) -> tuple[Decision, bool]:
+        """Choose a host; where none can go on with it as it runs, it may be stopped."""
+        decision = choose(self.ledger.table, bid.sought(machine, live=live))
+        if isinstance(decision, Placed) or not (live and bid.stop_allowed):
+            return decision, live
+        return choose(self.ledger.table, bid.sought(machine, live=False)), False
 
     def _pause(self, machine: Machine) -> timedelta | None:
         last = machine.last_move
@@ -160,7 +183,10 @@ class Mover:
         )
         if before and replace(before, started=now, ended=now) == report and not bid.urgent:
             report = before  # it was said, and saying it again would only move the time
-        if await self._say(obj, machine, report):
+        claims: dict[str, Condition | None] = {EVICTION_BLOCKED: None}
+        if bid.evicted:
+            claims[EVICTION_BLOCKED] = blocked(bid, refused)
+        if await self._say(obj, machine, report, claims):
             message = f"stays on host {machine.host}: {refused.message}"
             self.events.warning(obj, "MigrationRefused", message)
         key = Key(machine.namespace, machine.name)
@@ -170,7 +196,13 @@ class Mover:
         self._waiting.enter(key)
         return None
 
-    async def _say(self, obj: Object, machine: Machine, report: MoveReport) -> bool:
+    async def _say(
+        self,
+        obj: Object,
+        machine: Machine,
+        report: MoveReport | None,
+        claims: Mapping[str, Condition | None],
+    ) -> bool:
         as_seen = replace(machine, generation=machine.seen_generation)
         said = MachineReport(
             phase=None,
@@ -178,7 +210,7 @@ class Mover:
             reserved=machine.reserved,
             refused_hosts=machine.refused_hosts,
             seen=None,
-            conditions=machine.conditions,
+            conditions=merge_conditions(machine.conditions, claims, self.now()),
             move=report,
         )
         return await self.writer.status(obj, self.kind.status(obj, as_seen, said))

@@ -54,6 +54,9 @@ class PlacedKind(MachineKind, Protocol):
     def neighbour(self, obj: dict[str, Any]) -> Neighbour:
         """Return what its machine is to those beside it; raise Rejected when nobody can tell."""
 
+    def volume_ids(self, obj: dict[str, Any]) -> frozenset[str]:
+        """Return the ids of all volumes that its machine has, had or asks for."""
+
     def is_settled(self, obj: dict[str, Any]) -> bool:
         """Say whether its status was written for the spec it has now."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from novacron.core.conditions import Condition
 from novacron.core.cpu import Cpu
 from novacron.core.devices import HostDevice
+from novacron.core.eviction import OUT_OF_SERVICE, Eviction, evicting
 from novacron.core.machine import Resources
 from novacron.core.network import HostNetwork
 from novacron.core.offer import Offer, OfferKind
@@ -28,8 +29,6 @@ __all__ = [
     "Taint",
 ]
 
-# Kubernetes' own word of somebody who made sure that a node is off.
-OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 # The label that rules of "together" and "apart" name when they mean one host.
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -74,6 +73,7 @@ class HostFacts:
     """What a driver says of a host it reaches; what it cannot tell is empty.
 
     ``networks`` are those that machines can be plugged into; None where any will do.
+    ``storage_ids`` are what places for disks are known by that other hosts may see too.
     ``guest_cpu_model`` and ``guest_cpu_features`` are the CPU that machines see there: one that
     runs can move to a host whose guests see at least the same.
     """
@@ -93,6 +93,7 @@ class HostFacts:
     versions: Mapping[str, str] = field(default_factory=dict)
     networks: tuple[HostNetwork, ...] | None = None
     kept_volumes: tuple[KeptVolume, ...] = ()
+    storage_ids: frozenset[str] = frozenset()
 
     @property
     def kept_mib(self) -> int:
@@ -143,12 +144,23 @@ class DeclaredHost:
     devices: tuple[HostDevice, ...] = ()
     cpu: Cpu | None = None
     offers: frozenset[Offer] = frozenset()
+    storage_ids: frozenset[str] = frozenset()
+    evictions: tuple[Eviction, ...] = ()
 
     @property
     def is_fenced(self) -> bool:
         """Say whether somebody made sure that the host is off and stays so."""
-        taints = (*self.taints, *self.node_marks.taints)
-        return any(taint.key == OUT_OF_SERVICE for taint in taints)
+        return any(taint.key == OUT_OF_SERVICE for taint in self.all_taints)
+
+    @property
+    def all_taints(self) -> tuple[Taint, ...]:
+        """Its own taints and those of its node."""
+        return (*self.taints, *self.node_marks.taints)
+
+    @property
+    def is_to_be_left(self) -> bool:
+        """Say whether machines are to leave it: all of them, or those that do not tolerate it."""
+        return bool(self.drain or self.is_fenced or evicting(self.all_taints))
 
     def can(self, capability: str) -> bool:
         """Say whether its driver can do something; one that was not asked yet may."""
@@ -170,7 +182,7 @@ class DeclaredHost:
             allocatable=self.allocatable or Resources(),
             # What its owner said of it counts more than what its node is called.
             labels={HOSTNAME: self.name, **self.node_marks.labels, **self.labels},
-            taints=(*self.taints, *self.node_marks.taints),
+            taints=self.all_taints,
             unschedulable=self.unschedulable or self.deleting or self.drain is not None,
             ready=is_ready,
             why_not_ready="" if is_ready else (ready.message if ready else "not reached yet"),
@@ -191,6 +203,7 @@ class HostReport:
     seen_at: datetime | None = None
     node_marks: NodeMarks | None = None
     capabilities: frozenset[str] | None = None
+    evictions: tuple[Eviction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.move import MovePolicy, MoveProgress
 
 __all__ = [
+    "CPU_INCOMPATIBLE",
     "NO_CERTIFICATES",
     "Destination",
     "LiveMigration",
@@ -22,6 +23,7 @@ __all__ = [
 ]
 
 NO_CERTIFICATES = "NoCertificates"
+CPU_INCOMPATIBLE = "CpuIncompatible"
 
 
 def uncertified(who_has: str) -> str:

@@ -5,7 +5,7 @@ who deletes this very volume by name. One that is taken out of a machine's list 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -51,13 +51,22 @@ class Attachment(StrEnum):
     """How a volume is joined to its machine now."""
 
     PENDING = "Pending"
+    ATTACHING = "Attaching"
     ATTACHED = "Attached"
+    GROWING = "Growing"
     AWAITS_RESTART = "AwaitsRestart"
     DETACHING = "Detaching"
     DETACHED = "Detached"
 
 
-JOINED = frozenset({Attachment.ATTACHED, Attachment.AWAITS_RESTART})
+JOINED = frozenset(
+    {
+        Attachment.ATTACHING,
+        Attachment.ATTACHED,
+        Attachment.GROWING,
+        Attachment.AWAITS_RESTART,
+    }
+)
 APART = frozenset({Attachment.DETACHED, Attachment.DETACHING})
 
 
@@ -87,23 +96,34 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class SeenVolume:
-    """A volume as it is: ``id`` is what it is called within its namespace, also when kept."""
+    """A volume as it is: ``id`` is what it is called within its namespace, also when kept.
+
+    ``size_mib`` is how large it is to be, ``has_mib`` how large it is while it grows, and ``note``
+    what is left to do about it.
+    """
 
     name: str
     size_mib: int
     attachment: Attachment
     id: str
     storage_class: str | None = None
+    has_mib: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptVolume:
-    """A volume whose machine is gone."""
+    """A volume whose machine is gone, as far as its host knows.
+
+    ``storage`` is what the place is known by where it is, if other hosts may see it too: whether
+    one of them has the machine is for those to find out who know all machines.
+    """
 
     namespace: str
     id: str
     size_mib: int
     storage_class: str | None = None
+    storage: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

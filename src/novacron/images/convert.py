@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 from novacron.core.errors import Busy, DriverError, Rejected
-from novacron.images.fetch import CHUNK, Fetch
+from novacron.images.fetch import CHUNK
 from novacron.images.inspect import HEADER_BYTES, Inspected, inspect
+from novacron.images.limits import Limits
 
 __all__ = ["Converted", "converted"]
 
@@ -56,8 +57,33 @@ class _Disk:
     length: int
 
 
+class Readable(Protocol):
+    """An image whose bytes were checked or will be: all that a conversion needs to know of it."""
+
+    @property
+    def shown(self) -> str:
+        """How it is called in messages."""
+
+    @property
+    def inspected(self) -> Inspected:
+        """What it is."""
+
+    @property
+    def limits(self) -> Limits:
+        """What it must keep."""
+
+    @property
+    def done(self) -> int:
+        """How many bytes were read by now."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Return its bytes."""
+
+
 @contextmanager
-def converted(fetch: Fetch, scratch: Path | None, beat: Callable[[], None]) -> Iterator[Converted]:
+def converted(
+    fetch: Readable, scratch: Path | None, beat: Callable[[], None]
+) -> Iterator[Converted]:
     """Read an image to its end, check it, and give it back as qcow2."""
     with _nameless(scratch) as source, _nameless(scratch) as target:
         try:
@@ -82,7 +108,7 @@ def _nameless(directory: Path | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _disk(fetch: Fetch, source: IO[bytes]) -> _Disk:
+def _disk(fetch: Readable, source: IO[bytes]) -> _Disk:
     if fetch.inspected.format != "ova":
         return _Disk(fetch.inspected.format, 0, fetch.done)
     source.seek(0)
@@ -104,7 +130,7 @@ def _disk(fetch: Fetch, source: IO[bytes]) -> _Disk:
 
 
 def _convert(
-    fetch: Fetch, disk: _Disk, source: IO[bytes], target: IO[bytes], beat: Callable[[], None]
+    fetch: Readable, disk: _Disk, source: IO[bytes], target: IO[bytes], beat: Callable[[], None]
 ) -> None:
     size = fetch.limits.unfolded_bytes(fetch.done)
     limits = (str(MEMORY_BYTES), str(DEADLINE_SECONDS), str(size))
@@ -153,7 +179,7 @@ def _await(process: "subprocess.Popen[bytes]", beat: Callable[[], None]) -> None
             continue
 
 
-def _failure(fetch: Fetch, words: str, size: int, target: IO[bytes]) -> DriverError:
+def _failure(fetch: Readable, words: str, size: int, target: IO[bytes]) -> DriverError:
     if os.fstat(target.fileno()).st_size >= size or "File too large" in words:
         return _refusal(
             fetch,
@@ -170,5 +196,5 @@ def _no_room(error: OSError) -> Busy:
     return Busy(f"the operator cannot convert images at present: {error}", reason="NoScratchSpace")
 
 
-def _refusal(fetch: Fetch, why: str, *, reason: str = "NotAnImage") -> Rejected:
+def _refusal(fetch: Readable, why: str, *, reason: str = "NotAnImage") -> Rejected:
     return Rejected(f"image {fetch.shown} {why}", reason=reason)

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from novacron.core.errors import Rejected
+from novacron.core.errors import Busy, Rejected
 from novacron.images.bytes import Bytes, Readable
 from novacron.images.inspect import HEADER_BYTES, Inspected, inspect
 from novacron.images.limits import Limits
-from novacron.images.steady import Clock, Steady
+from novacron.images.steady import INCOMPLETE, Clock, Steady
 
 __all__ = ["Fetch", "open_image"]
 
@@ -41,15 +41,26 @@ class Fetch:
     version: str
     limits: Limits
     _head: bytes
-    _rest: Readable
+    _rest: Steady
     _checksum: str | None
     done: int = field(default=0, init=False)
+    _earlier: Iterator[bytes] | None = field(default=None, init=False)
+
+    @property
+    def resumable(self) -> bool:
+        """Say whether somebody else can go on with it later, and know that it is the same."""
+        recognised = self._checksum is not None or bool(self._rest.first.validator)
+        return self.length is not None and recognised
+
+    def go_on_after(self, earlier: Iterator[bytes]) -> None:
+        """Take these bytes for the beginning, so that only the rest is read and returned."""
+        self._earlier = earlier
 
     def chunks(self) -> Iterator[bytes]:
         """Return the bytes, and check them at the end."""
         algorithm, _, wanted = (self._checksum or "sha256:").partition(":")
         digest = hashlib.new(algorithm)
-        chunk = self._head
+        chunk = self._head if self._earlier is None else self._rest_after(self._earlier, digest)
         while chunk:
             digest.update(chunk)
             self.done += len(chunk)
@@ -63,6 +74,18 @@ class Fetch:
                 reason="ChecksumMismatch",
                 again=AGAIN,
             )
+
+    def _rest_after(self, earlier: Iterator[bytes], digest: "hashlib._Hash") -> bytes:
+        """Check what was read before, and return the first of what was not."""
+        for chunk in earlier:
+            if not self.done and not chunk.startswith(self._head[: len(chunk)]):
+                raise Busy(f"image {self.shown} begins otherwise now", reason=INCOMPLETE)
+            digest.update(chunk)
+            self.done += len(chunk)
+        if self.length is not None and self.done >= self.length:
+            return b""
+        self._rest.go_to(self.done)
+        return self._rest.read(CHUNK)
 
 
 @contextmanager

@@ -13,7 +13,9 @@ from datetime import timedelta
 from novacron.core.errors import Busy, DriverError
 from novacron.images.bytes import Bytes, Opened
 
-__all__ = ["Clock", "Steady"]
+__all__ = ["INCOMPLETE", "Clock", "Steady"]
+
+INCOMPLETE = "ImageIncomplete"
 
 LATER = timedelta(seconds=5)
 # A source that gives nothing for so long is given up; what was read is then read again later.
@@ -75,6 +77,11 @@ class Steady:
                     return data
             self._again(deadline, why)
 
+    def go_to(self, position: int) -> None:
+        """Go on from somewhere, which what was read before by somebody else ends with."""
+        self.position = position
+        self._again(self._clock.now() + PATIENCE_SECONDS, "it was never there")
+
     def _at_end(self) -> bool:
         return self.first.length is None or self.position >= self.first.length
 
@@ -128,4 +135,4 @@ class Steady:
             raise OSError("the connection broke off")
 
     def _trouble(self, what: str) -> DriverError:
-        return Busy(f"image {self._source.shown} {what}", LATER, reason="ImageIncomplete")
+        return Busy(f"image {self._source.shown} {what}", LATER, reason=INCOMPLETE)

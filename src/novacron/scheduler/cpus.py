@@ -1,4 +1,4 @@
-"""On how many other hosts a machine could go on running that was started on one."""
+"""On which hosts a machine could go on running that was started on another, and on how many."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,18 @@ class CpuIndex:
                 del self._rows[old]
         if new is not None:
             self._rows.setdefault(new, set()).add(row)
+
+    def called(self, key: str) -> Cpu | None:
+        """Return the CPU that a word stands for, if a host has it."""
+        return next((cpu for cpu in self._rows if cpu.key == key), None)
+
+    def unable(self, cpu: Cpu, size: int) -> NDArray[np.bool_]:
+        """Return the rows on which a guest that runs with a CPU could not go on."""
+        mask = np.zeros(size, dtype=np.bool_)
+        for there, rows in self._rows.items():
+            if not there.can_take_over(cpu):
+                mask[list(rows)] = True
+        return mask
 
     def onward(self, size: int) -> NDArray[np.float64] | None:
         """Return the share of the other hosts that could take over; None if all are alike."""

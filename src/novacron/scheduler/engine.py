@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from novacron.core.devices import HostDevice
 from novacron.core.host import Host
 from novacron.core.machine import Machine, Resources
+from novacron.scheduler.cpu_filter import kept_cpu
 from novacron.scheduler.filter import Asked, Refused
 from novacron.scheduler.filters import FILTERS, WISHES
 from novacron.scheduler.nearness import company_view
@@ -123,11 +124,12 @@ def _own_devices(table: HostTable, machine: Machine) -> tuple[int, frozenset[str
 
 
 def _asked(table: HostTable, machine: Machine) -> Asked:
-    company = company_view(table, machine)
+    company, cpu = company_view(table, machine), kept_cpu(table, machine)
     if not machine.wanted_devices:
-        return Asked(machine, company)
+        return Asked(machine, company, cpu=cpu)
     own = _own_devices(table, machine)
-    return Asked(machine, company, table.devices.view(machine.wanted_devices, table.size, own))
+    view = table.devices.view(machine.wanted_devices, table.size, own)
+    return Asked(machine, company, view, cpu)
 
 
 def _survey(table: HostTable, machine: Machine) -> Survey:

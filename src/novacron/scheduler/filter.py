@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from novacron.core.cpu import Cpu
 from novacron.core.host import Host
 from novacron.core.machine import Machine
 from novacron.scheduler.devices import DeviceView
@@ -29,6 +30,7 @@ class Asked:
     machine: Machine
     company: CompanyView | None = None
     devices: DeviceView | None = None
+    cpu: Cpu | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from novacron.scheduler.company_filters import NEAR_FILTERS
+from novacron.scheduler.cpu_filter import KEPT_CPU
 from novacron.scheduler.device_filter import DEVICES
 from novacron.scheduler.filter import Asked, Filter, Refused, be, lack, some
 from novacron.scheduler.host_filters import HOST_FILTERS
@@ -114,6 +115,7 @@ FILTERS: tuple[Filter, ...] = (
     Filter("NotRefused", _refused_before, _say_refused_before),
     *HOST_FILTERS,
     *OFFER_FILTERS,
+    KEPT_CPU,
     DEVICES,
     *NEAR_FILTERS,
     Filter("CPU", _too_few_cpus, _say_too_few_cpus),

@@ -1,6 +1,6 @@
 """Two real hosts behind a real operator, with guests that count aloud."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +38,16 @@ class FleetStage:
     hosts: tuple[str, str]
 
     @classmethod
-    def declared(cls, scene: Stage, fleet: Fleet, pool: str, *, tls: bool = True) -> "FleetStage":
+    def declared(
+        cls,
+        scene: Stage,
+        fleet: Fleet,
+        pool: str,
+        *,
+        tls: bool = True,
+        cpu_models: tuple[str | None, str | None] = (None, None),
+        storage_classes: Sequence[Object] = (),
+    ) -> "FleetStage":
         """Declare the hosts of a fleet, with their disks in one pool of each."""
         names = []
         for number, host in enumerate(fleet.hosts, 1):
@@ -46,6 +55,8 @@ class FleetStage:
                 "storagePool": pool,
                 "network": host.network,
                 "migration": {"uri": fleet.peer_uri(number), "tls": tls},
+                "cpuModel": cpu_models[number - 1],
+                "storageClasses": list(storage_classes),
             }
             more = {"overcommit": {"cpu": 100, "memory": 10, "disk": 10}}
             name = scene.declare_host(

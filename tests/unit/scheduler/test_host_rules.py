@@ -1,5 +1,7 @@
 """Labels, names and taints of hosts: which rules keep a machine away and which only advise."""
 
+from dataclasses import replace
+
 import pytest
 
 from novacron.core.affinity import Affinity, HostTerm, PreferredHosts, Requirement, Toleration
@@ -145,6 +147,35 @@ def test_a_machine_that_may_move_goes_where_it_can_go_on_from() -> None:
     stays = choose(table(*hosts), machine(live_migration_allowed=False))
     assert isinstance(stays, Placed)
     assert "Onward" not in stays.scores
+
+
+def test_a_machine_that_goes_on_running_goes_only_where_its_cpu_is() -> None:
+    """One that was stopped for it goes anywhere; a host whose CPU nobody knows is not refused."""
+    old, new = Cpu("old", frozenset({"sse"})), Cpu("new", frozenset({"sse", "avx", "aes"}))
+    hosts = (host("a", cpu=new), host("b", cpu=old), host("c", cpu=new), host("d"))
+    runs = machine(leaving="a", keeps_cpu=True, live_migration_allowed=False)
+    assert fitting(runs, *hosts) == ["c", "d"]
+    assert fitting(replace(runs, keeps_cpu=False), *hosts) == ["b", "c", "d"]
+    only = choose(table(*hosts), replace(runs, only_host="b"))
+    assert "1 lacks aes, avx of the CPU that it runs with (new)" in one_line(only)
+
+
+def test_the_cpu_counts_that_a_machine_was_started_with() -> None:
+    """It came from a host that had less, and can go back there; a word nobody knows is ignored."""
+    old, new = Cpu("old", frozenset({"sse"})), Cpu("new", frozenset({"sse", "avx"}))
+    hosts = (host("a", cpu=new), host("b", cpu=old), host("c", cpu=new))
+    came = machine(leaving="a", keeps_cpu=True, guest_cpu=old.key)
+    assert fitting(came, *hosts) == ["b", "c"]
+    assert fitting(replace(came, guest_cpu=new.key), *hosts) == ["c"]
+    assert fitting(replace(came, guest_cpu="other-12345678"), *hosts) == ["c"]
+
+
+def test_without_features_only_the_same_cpu_will_do() -> None:
+    """As it is with hosts that do not tell them."""
+    hosts = (host("a", cpu=Cpu("old")), host("b", cpu=Cpu("new", accelerator="KVM")))
+    runs = machine(leaving="a", keeps_cpu=True, only_host="b")
+    said = one_line(choose(table(*hosts), runs))
+    assert "1 has another CPU (new KVM) than it runs with (old)" in said
 
 
 def test_guests_do_not_go_from_an_emulated_cpu_to_a_real_one() -> None:

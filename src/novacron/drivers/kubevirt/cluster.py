@@ -1,7 +1,7 @@
 """What is in one KubeVirt cluster of ours, kept current by watches.
 
-Only objects that carry a machine's UID are followed, and storage classes. Nobody asks the cluster
-how a machine is: the cluster tells.
+Only objects that carry a machine's UID are followed, storage classes, and KubeVirt's own settings.
+Nobody asks the cluster how a machine is: the cluster tells.
 """
 
 import asyncio
@@ -10,7 +10,15 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
 
 from novacron.core.errors import Unreachable
-from novacron.drivers.kubevirt.names import CLAIMS, INSTANCES, MACHINES, STORAGE_CLASSES, UID
+from novacron.drivers.kubevirt.names import (
+    CLAIMS,
+    INSTANCES,
+    KUBEVIRTS,
+    MACHINES,
+    STORAGE_CLASSES,
+    UID,
+)
+from novacron.drivers.kubevirt.settings import Settings, settings_of
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.client import Client
 from novacron.runtime.errors import ApiError, Forbidden, NotFound, Unauthorized
@@ -92,6 +100,8 @@ class Cluster:
     instances: Index = field(init=False)
     claims: Index = field(init=False)
     classes: Cache = field(default_factory=lambda: Cache(STORAGE_CLASSES))
+    installed: Cache = field(default_factory=lambda: Cache(KUBEVIRTS))
+    settings: Settings = field(default_factory=Settings)
     _tell: Callable[[str], None] | None = None
     _waiting: set[str] = field(default_factory=set)
     _open: AsyncExitStack | None = None
@@ -107,6 +117,7 @@ class Cluster:
         self.instances = Index(Cache(INSTANCES), self._told)
         self.claims = Index(Cache(CLAIMS), self._told)
         self.classes.subscribe(self._class_changed)
+        self.installed.subscribe(self._settings_changed)
 
     @property
     def client(self) -> Client:
@@ -212,14 +223,15 @@ class Cluster:
             for cache in (self.machines.cache, self.instances.cache, self.claims.cache)
             for namespace in self.namespaces
         ]
-        self._reflectors.append(Reflector(self._client, self.classes))
+        for cache in (self.classes, self.installed):
+            self._reflectors.append(Reflector(self._client, cache))
         following = asyncio.create_task(self._follow(), name=f"follow {self.name}")
         opened.push_async_callback(_ended, following)
 
     @property
     def _caches(self) -> tuple[Cache, ...]:
         indices = (self.machines, self.instances, self.claims)
-        return (*(index.cache for index in indices), self.classes)
+        return (*(index.cache for index in indices), self.classes, self.installed)
 
     async def _follow(self) -> None:
         async with asyncio.TaskGroup() as following:
@@ -234,6 +246,11 @@ class Cluster:
         del change
         for uid in self._waiting:
             self._told(uid)
+
+    def _settings_changed(self, change: Change) -> None:
+        before, self.settings = self.settings, settings_of(self.installed.objects())
+        if before != self.settings:
+            self._class_changed(change)
 
 
 async def _ended(task: "asyncio.Task[None]") -> None:

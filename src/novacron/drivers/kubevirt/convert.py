@@ -24,7 +24,15 @@ from novacron.drivers.kubevirt.names import (
     secret_name,
 )
 
-__all__ = ["boot_places", "is_pod_network", "marks", "owned_by", "template", "virtual_machine"]
+__all__ = [
+    "boot_places",
+    "has_addresses",
+    "is_pod_network",
+    "marks",
+    "owned_by",
+    "template",
+    "virtual_machine",
+]
 
 Object = dict[str, Any]
 
@@ -111,6 +119,11 @@ def template(plan: MachinePlan) -> Object:
     }
 
 
+def has_addresses(plan: MachinePlan) -> bool:
+    """Say whether some interface is not simply set up by asking its network."""
+    return any(not nic.plain for nic in plan.nics)
+
+
 def is_pod_network(nic: Nic) -> bool:
     """Say whether an interface is on the network that all pods have."""
     return nic.segment is None and nic.network in POD_NETWORKS
@@ -160,7 +173,7 @@ def _cloud_init(plan: MachinePlan) -> Object | None:
     Always a Secret: what is written into the object itself may have 2048 bytes, for all to read.
     """
     told = plan.told or Told()
-    about_network = bool(told.network_data or told.network_source)
+    about_network = bool(told.network_data or told.network_source) or has_addresses(plan)
     if not (plan.user_data or told.user_data or told.user_source or about_network):
         return None
     secret = {"name": secret_name(plan.ref)}

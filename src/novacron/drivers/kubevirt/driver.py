@@ -26,7 +26,7 @@ from novacron.core.machine import (
 from novacron.core.quantity import mib
 from novacron.core.volume import KeptVolume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
-from novacron.drivers.kubevirt.convert import virtual_machine
+from novacron.drivers.kubevirt.convert import template, virtual_machine
 from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.facts import facts_of
 from novacron.drivers.kubevirt.guest_data import GuestData, ReadSource
@@ -43,6 +43,7 @@ from novacron.drivers.kubevirt.names import (
     VOLUME,
 )
 from novacron.drivers.kubevirt.networks import Attachments
+from novacron.drivers.kubevirt.plugging import Plugs, joined, plugs_of
 from novacron.drivers.kubevirt.storage import Claims
 from novacron.runtime.client import Request
 from novacron.runtime.errors import AlreadyExists, NotFound
@@ -84,7 +85,7 @@ class KubeVirtDriver:
     async def observe(self, ref: MachineRef) -> Observed | None:
         """Tell how the machine is; None means it does not exist."""
         await self.cluster.ready()
-        return observed(self.cluster.of(ref.uid))
+        return self._seen(self.cluster.of(ref.uid))
 
     async def identity(self) -> str:
         """Return what tells a cluster that is reached by a Secret; our own is always the same."""
@@ -101,12 +102,13 @@ class KubeVirtDriver:
         """Tell of every machine in the cluster that carries an owner's UID."""
         del host
         await self.cluster.ready()
-        found = (observed(self.cluster.of(uid)) for uid in self.cluster.uids())
+        found = (self._seen(self.cluster.of(uid)) for uid in self.cluster.uids())
         return [each for each in found if each is not None]
 
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine; what the cluster lacks for it is said in what is seen of it."""
         await self.cluster.ready()
+        self.cluster.settings.require_machine_type(plan.hardware.machine_type)
         with self._in_our_words():
             try:
                 async with self._attachments.in_use(plan):
@@ -116,7 +118,7 @@ class KubeVirtDriver:
                 self.cluster.waits(plan.ref.uid, waits=True)
                 return Accepted(seen=_unmade(plan, self.cluster.of(plan.ref.uid), lack))
             self.cluster.waits(plan.ref.uid, waits=False)
-        return Accepted(seen=observed(Belongings(made, None, claims)))
+        return Accepted(seen=self._seen(Belongings(made, None, claims)))
 
     async def resize(self, plan: MachinePlan) -> Accepted:
         """Give the machine what the plan says; KubeVirt knows what a running guest can take."""
@@ -124,15 +126,20 @@ class KubeVirtDriver:
         vm = self.cluster.of(plan.ref.uid).machine
         if vm is None:
             return Accepted()
+        self.cluster.settings.require_machine_type(plan.hardware.machine_type)
         with self._in_our_words():
             try:
                 claims = await self._foundations(plan)
             except Missing as lack:
                 raise Rejected(lack.message, reason=lack.reason, again=PATIENCE) from lack
-            changed = await self.cluster.client.replace(MACHINES, _changed(vm, plan))
-        self.cluster.machines.cache.seen(changed)
-        instance = self.cluster.of(plan.ref.uid).instance
-        return Accepted(seen=observed(Belongings(changed, instance, claims)))
+            instance = self.cluster.of(plan.ref.uid).instance
+            plugs = plugs_of(vm, instance, template(plan)["spec"], self.cluster.settings)
+            body = _changed(vm, instance, plan, plugs)
+            if body != vm:
+                vm = await self.cluster.client.replace(MACHINES, body)
+                self.cluster.machines.cache.seen(vm)
+            await plugs.order(self.cluster.client, plan.ref)
+        return Accepted(seen=self._seen(Belongings(vm, instance, claims)))
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine; a forced stop asks the guest nothing."""
@@ -148,7 +155,7 @@ class KubeVirtDriver:
                 self.cluster.machines.cache.seen(vm)
             if force and want is Power.OFF and has.instance is not None:
                 await self._unplug(ref)
-        return Accepted(seen=observed(self.cluster.of(ref.uid)))
+        return Accepted(seen=self._seen(self.cluster.of(ref.uid)))
 
     async def delete(self, ref: MachineRef) -> Accepted:
         """Remove the machine first, then its first disk, its Secret and what only it used."""
@@ -157,9 +164,9 @@ class KubeVirtDriver:
         with self._in_our_words():
             if has.machine is not None:
                 await self._remove_machine(ref, has.machine)
-                return Accepted(seen=_leaving(observed(self.cluster.of(ref.uid)) or None, has))
+                return Accepted(seen=_leaving(self._seen(has)))
             if has.instance is not None:
-                return Accepted(seen=observed(has))
+                return Accepted(seen=self._seen(has))
             await self._guest_data.remove(ref)
             for claim in has.claims:
                 if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
@@ -218,6 +225,9 @@ class KubeVirtDriver:
     def _in_our_words(self) -> AbstractContextManager[None]:
         return in_our_words(self.cluster.refused)
 
+    def _seen(self, has: Belongings) -> Observed | None:
+        return observed(has, self.cluster.settings)
+
     async def _foundations(self, plan: MachinePlan) -> tuple[Object, ...]:
         """Have all that a VirtualMachine refers to; return its claims."""
         await self._attachments.ensure(plan)
@@ -263,13 +273,13 @@ class KubeVirtDriver:
             return
 
 
-def _changed(vm: Object, plan: MachinePlan) -> Object:
+def _changed(vm: Object, instance: Object | None, plan: MachinePlan, plugs: Plugs) -> Object:
     """Return the VirtualMachine as it is to be; what others added beside our part stays."""
     wanted = virtual_machine(plan, owned=True)
     kept = vm["spec"]["template"]
-    template = wanted["spec"]["template"]
-    labels = {**(kept["metadata"].get("labels") or {}), **template["metadata"]["labels"]}
-    spec = {**template["spec"]}
+    asked = wanted["spec"]["template"]
+    labels = {**(kept["metadata"].get("labels") or {}), **asked["metadata"]["labels"]}
+    spec = joined(vm, instance, asked["spec"], plugs)
     for name in ("architecture", "evictionStrategy", "terminationGracePeriodSeconds"):
         if name in kept["spec"]:
             spec[name] = kept["spec"][name]
@@ -306,10 +316,9 @@ def _unmade(plan: MachinePlan, has: Belongings, lack: Missing) -> Observed:
     )
 
 
-def _leaving(seen: Observed | None, before: Belongings) -> Observed | None:
+def _leaving(seen: Observed | None) -> Observed | None:
     """Return what is seen of a machine that was told to go."""
-    shown = seen or observed(before)
-    return replace(shown, changing="delete", due=PATIENCE, hindered=None) if shown else None
+    return replace(seen, changing="delete", due=PATIENCE, hindered=None) if seen else None
 
 
 def _kept(claim: Object) -> KeptVolume:

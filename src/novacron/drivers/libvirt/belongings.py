@@ -18,7 +18,7 @@ from novacron.drivers.libvirt.errors import sentence
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.pool import Pool, class_pool
 
-__all__ = ["Belonging", "Belongings", "pool_of", "storage_marks"]
+__all__ = ["Belonging", "Belongings", "marks_of", "pool_of", "storage_marks"]
 
 MARK = "novacron-pool-"
 MARK_END = ".id"
@@ -77,10 +77,10 @@ def storage_marks(pool: Pool) -> frozenset[str]:
     Two that mark it at once each see the other's mark or their own, whoever is later both.
     """
     _refresh(pool)
-    if not (found := _marks(pool)):
+    if not (found := marks_of(pool)):
         pool.fill(f"{MARK}{secrets.token_hex(8)}{MARK_END}", 1, [b"\n"])
         _refresh(pool)
-        found = _marks(pool)
+        found = marks_of(pool)
     return found
 
 
@@ -92,7 +92,8 @@ def pool_of(pool: Pool, name: str) -> Pool | None:
         return None
 
 
-def _marks(pool: Pool) -> frozenset[str]:
+def marks_of(pool: Pool) -> frozenset[str]:
+    """Return the marks in a pool, as far as libvirt has seen them."""
     return frozenset(
         name for name in pool.names() if name.startswith(MARK) and name.endswith(MARK_END)
     )

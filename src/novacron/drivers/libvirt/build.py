@@ -234,7 +234,7 @@ class Builder:
         handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
         shape = shape_of(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
-        mark = replace(Mark.of(plan, volumes), shape=shape)
+        mark = replace(Mark.of(plan, volumes), shape=shape, cpu=self.machinery.cpu.key)
         set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
         return handle, mark
 

@@ -3,6 +3,7 @@
 The host's own clock is the only one: an image was used when its mark was last written.
 """
 
+from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as ET
 
 import libvirt
@@ -10,7 +11,7 @@ import libvirt
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.shelf import InStock, Shelf
 
-__all__ = ["clear_images"]
+__all__ = ["clear_images", "taken_bytes"]
 
 # Longer than anyone takes from finding an image to having a disk on top of it.
 GRACE_SECONDS = 120.0
@@ -35,6 +36,13 @@ def clear_images(pool: Pool, most_bytes: int, keep: frozenset[str] = frozenset()
         old = latest - used[image] > GRACE_SECONDS
         if old and image.volume not in keep and _remove(pool, image):
             excess -= sizes[image]
+
+
+def taken_bytes(pool: Pool, unfinished: Mapping[str, Iterable[str]]) -> int:
+    """Return how much room images take, those included that are only partly there."""
+    whole = sum(_allocated(pool, each) for each in Shelf(pool.names()).images())
+    partly = (volume for names in unfinished.values() for volume in map(pool.find, names))
+    return whole + sum(int(volume.info()[2]) for volume in partly if volume)
 
 
 def _remove(pool: Pool, image: InStock) -> bool:

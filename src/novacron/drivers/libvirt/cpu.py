@@ -8,13 +8,21 @@ import libvirt
 from novacron.core.host import NumaCell
 from novacron.drivers.libvirt.domain import Accelerator
 
-__all__ = ["guest_cpu", "numa_cells"]
+__all__ = ["guest_cpu", "numa_cells", "usable_models"]
 
 ARCHITECTURE = "x86_64"
 MACHINE = "q35"
 HOST_MODEL = "cpu/mode[@name='host-model']"
+NAMED_MODELS = "cpu/mode[@name='custom']/model"
 KIB = {"KiB": 1, "MiB": 1024, "GiB": 1024 * 1024}
 KIB_PER_MIB = 1024
+
+
+def usable_models(connection: libvirt.virConnect, domain_type: str) -> frozenset[str]:
+    """Return the names of the CPUs that guests can have on a host."""
+    xml = connection.getDomainCapabilities(None, ARCHITECTURE, MACHINE, domain_type)
+    models = ET.fromstring(xml).findall(NAMED_MODELS)  # noqa: S314 - libvirt's own
+    return frozenset(each.text or "" for each in models if each.get("usable") != "no")
 
 
 def guest_cpu(
@@ -22,26 +30,32 @@ def guest_cpu(
 ) -> tuple[str, tuple[str, ...]]:
     """Return model and features of the CPU that guests see.
 
-    An emulated CPU of a given model is the same everywhere, so its name says it all. With
-    host-model it is as much of the host's own CPU as QEMU can give, which libvirt tells.
+    With host-model it is as much of the host's own CPU as QEMU can give, which libvirt tells.
     """
-    if accelerator.cpu_model:
-        return accelerator.cpu_model, ()
     kind = accelerator.domain_type
+    if accelerator.cpu_model:
+        cpu = ET.Element("cpu", mode="custom", match="exact")
+        ET.SubElement(cpu, "model").text = accelerator.cpu_model
+        return accelerator.cpu_model, _expanded(connection, kind, cpu)
     xml = connection.getDomainCapabilities(None, ARCHITECTURE, MACHINE, kind)
     mode = ET.fromstring(xml).find(HOST_MODEL)  # noqa: S314 - libvirt's own
     if mode is None or mode.get("supported") != "yes":
         return "", ()
+    return mode.findtext("model") or "", _expanded(connection, kind, _as_cpu(mode))
+
+
+def _expanded(connection: libvirt.virConnect, kind: str, cpu: ET.Element) -> tuple[str, ...]:
+    """Return all features of a CPU, those included that its name stands for."""
     whole = connection.baselineHypervisorCPU(
         None,
         ARCHITECTURE,
         MACHINE,
         kind,
-        [_as_cpu(mode)],
+        [ET.tostring(cpu, encoding="unicode")],
         libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES,
     )
     features = ET.fromstring(whole).findall("feature[@policy='require']")  # noqa: S314
-    return mode.findtext("model") or "", tuple(sorted(each.get("name", "") for each in features))
+    return tuple(sorted(each.get("name", "") for each in features))
 
 
 def numa_cells(capabilities: ET.Element) -> tuple[NumaCell, ...]:
@@ -56,11 +70,11 @@ def numa_cells(capabilities: ET.Element) -> tuple[NumaCell, ...]:
     )
 
 
-def _as_cpu(mode: ET.Element) -> str:
+def _as_cpu(mode: ET.Element) -> ET.Element:
     """Return the CPU that a mode stands for, as those calls want it that compare CPUs."""
     cpu = ET.Element("cpu", mode="custom", match="exact")
     cpu.extend(each for each in mode if each.tag in ("model", "vendor", "feature"))
-    return ET.tostring(cpu, encoding="unicode")
+    return cpu
 
 
 def _mib(memory: ET.Element | None) -> int:

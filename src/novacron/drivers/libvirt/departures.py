@@ -12,11 +12,12 @@ import libvirt
 
 from novacron.core.errors import DriverError, OutOfCapacity, Rejected, Unreachable
 from novacron.core.machine import Power
+from novacron.core.migration import CPU_INCOMPATIBLE
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.libvirt.arrivals import Reception
 from novacron.drivers.libvirt.errors import NO_ROOM, sentence
 from novacron.drivers.libvirt.look import Domain
-from novacron.drivers.libvirt.travel import adapted
+from novacron.drivers.libvirt.travel import adapted, with_plain_cpu
 
 __all__ = ["Route", "abort", "depart", "explained", "progress_of"]
 
@@ -30,12 +31,14 @@ ALWAYS = (
     # We know which disks both hosts reach; libvirt only guesses by the kind of file system.
     | libvirt.VIR_MIGRATE_UNSAFE
 )
+MIGRATABLE = libvirt.VIR_DOMAIN_XML_MIGRATABLE | libvirt.VIR_DOMAIN_XML_SECURE
+WRITTEN = MIGRATABLE | libvirt.VIR_DOMAIN_XML_INACTIVE
 REASONS = (
     (re.compile(r"cancel?led by client|aborted", re.I), DriverError, "Cancelled"),
     (
         re.compile(r"\bCPU\b.*(incompat|match|missing|support|provide)", re.I | re.S),
         Rejected,
-        "CpuIncompatible",
+        CPU_INCOMPATIBLE,
     ),
     (re.compile(r"\bTLS\b|certificate|credentials", re.I), Rejected, "NoCertificates"),
     (
@@ -60,19 +63,24 @@ class Route:
 def depart(domain: Domain, route: Route, policy: MovePolicy) -> None:
     """Send a machine; returns when it is there. One that is off is sent without ever running."""
     handle = domain.handle
-    cold = domain.power is Power.OFF
-    if cold:
-        handle.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+    if domain.power is Power.ON:
+        handle.migrateToURI3(route.uri, _wishes(handle, route, policy), _flags(route, policy))
+        return
+    written = handle.XMLDesc(WRITTEN)
+    flags = _flags(route, policy, cold=True)
+    # It never runs, so it need not have a CPU that only one of the hosts has.
+    handle = handle.connect().defineXML(with_plain_cpu(written))
     try:
-        wishes, flags = _wishes(handle, route, policy), _flags(route, policy, cold=cold)
-        handle.migrateToURI3(route.uri, wishes, flags)
+        handle.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+        handle.migrateToURI3(route.uri, _wishes(handle, route, policy, written), flags)
     except libvirt.libvirtError:
-        if cold and handle.isActive():
+        if handle.isActive():
             handle.destroy()
+        handle.connect().defineXML(written)
         raise
 
 
-def _flags(route: Route, policy: MovePolicy, *, cold: bool) -> int:
+def _flags(route: Route, policy: MovePolicy, *, cold: bool = False) -> int:
     flags: int = ALWAYS
     flags |= (
         libvirt.VIR_MIGRATE_PAUSED
@@ -88,10 +96,11 @@ def _flags(route: Route, policy: MovePolicy, *, cold: bool) -> int:
     return flags
 
 
-def _wishes(handle: libvirt.virDomain, route: Route, policy: MovePolicy) -> dict[str, Any]:
-    migratable = libvirt.VIR_DOMAIN_XML_MIGRATABLE | libvirt.VIR_DOMAIN_XML_SECURE
-    running = handle.XMLDesc(migratable)
-    written = handle.XMLDesc(migratable | libvirt.VIR_DOMAIN_XML_INACTIVE)
+def _wishes(
+    handle: libvirt.virDomain, route: Route, policy: MovePolicy, written: str | None = None
+) -> dict[str, Any]:
+    running = handle.XMLDesc(MIGRATABLE)
+    written = written or handle.XMLDesc(WRITTEN)
     draft = route.reception.draft
     wishes: dict[str, Any] = {
         libvirt.VIR_MIGRATE_PARAM_DEST_XML: adapted(running, draft),

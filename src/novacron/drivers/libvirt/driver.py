@@ -39,7 +39,7 @@ from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
 from novacron.drivers.libvirt.stock import Stock, Workshop
 from novacron.drivers.libvirt.stopping import Stopping
 from novacron.drivers.libvirt.usage import Meter
-from novacron.drivers.libvirt.volumes import LibvirtVolumes, kept
+from novacron.drivers.libvirt.volumes import LibvirtVolumes, shelved
 from novacron.drivers.libvirt.work import no_credentials, present, seen_by
 from novacron.images import Locate
 
@@ -225,7 +225,8 @@ class LibvirtDriver(
 
         def tell(builder: Builder) -> HostFacts:
             facts = facts_of(builder.connection, host, builder.machinery)
-            return replace(facts, kept_volumes=tuple(kept(builder)))
+            there = shelved(builder)
+            return replace(facts, kept_volumes=there.kept, storage_ids=there.storage_ids)
 
         facts = await self._work(tell)
         # Now, because whoever asks may want no more than the first answer.

@@ -4,17 +4,18 @@ from xml.etree import ElementTree as ET
 
 import libvirt
 
+from novacron.core.cpu import Cpu
 from novacron.core.errors import Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import Resources
-from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells
+from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells, usable_models
 from novacron.drivers.libvirt.domain import Accelerator
 from novacron.drivers.libvirt.hardware import Hardware
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.pool import open_pool, storage_of
 from novacron.drivers.libvirt.ports import reached_networks
 
-__all__ = ["Machinery", "facts_of", "machinery_of"]
+__all__ = ["Machinery", "facts_of"]
 
 KIB_PER_MIB = 1024
 ARCHITECTURE = "x86_64"
@@ -27,7 +28,7 @@ TCG = Accelerator("qemu", "custom", "qemu64")
 class Machinery:
     """How guests run on a host, read once for each connection."""
 
-    def __init__(self, connection: libvirt.virConnect) -> None:
+    def __init__(self, connection: libvirt.virConnect, cpu_model: str | None = None) -> None:
         capabilities = ET.fromstring(connection.getCapabilities())  # noqa: S314 - libvirt's own
         cpu = capabilities.find("host/cpu")
         self.cpu_model = (cpu.findtext("model") or "") if cpu is not None else ""
@@ -40,16 +41,34 @@ class Machinery:
         self.machine_types = tuple(sorted({each.text or "" for each in machines}))
         # libvirt offers KVM wherever there is a /dev/kvm, also where no CPU could ever serve it.
         truly = "kvm" in kinds and bool(HARDWARE & set(self.cpu_features))
-        self.accelerator = KVM if truly else TCG
+        self.accelerated = truly
+        self.unknown_model: str | None = None
+        self.accelerator = self._accelerator(connection, cpu_model)
         self.guest_cpu = guest_cpu(connection, self.accelerator)
         self.hardware = Hardware()
         self.cpus = int(connection.getInfo()[2])
         self.memory_mib = int(connection.getMemoryStats(-1)["total"]) // KIB_PER_MIB
 
+    def _accelerator(self, connection: libvirt.virConnect, model: str | None) -> Accelerator:
+        usual = KVM if self.accelerated else TCG
+        if model is None:
+            return usual
+        if model not in usable_models(connection, usual.domain_type):
+            # Said where the host is asked for what it is; its machines are looked after as ever.
+            self.unknown_model = model
+            return usual
+        return Accelerator(usual.domain_type, "custom", model)
 
-def machinery_of(connection: libvirt.virConnect) -> Machinery:
-    """Read how guests run on a host."""
-    return Machinery(connection)
+    @property
+    def cpu(self) -> Cpu:
+        """The CPU that guests see, as hosts' CPUs are compared."""
+        model, features = self.guest_cpu
+        return Cpu(model or self.cpu_model, frozenset(features), self.acceleration)
+
+    @property
+    def acceleration(self) -> str:
+        """What users know it by."""
+        return "KVM" if self.accelerated else "TCG"
 
 
 def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machinery) -> HostFacts:
@@ -58,6 +77,13 @@ def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machi
         raise Rejected(
             f"host {host.name} has no QEMU for x86_64 guests; install qemu-system-x86 there",
             reason="NoQemu",
+        )
+    if machinery.unknown_model:
+        raise Rejected(
+            f"guests of host {host.name} cannot have the CPU {machinery.unknown_model}: set "
+            "spec.libvirt.cpuModel to one that its libvirt knows and its CPU has (virsh "
+            "domcapabilities), or leave it out",
+            reason="CpuModelUnknown",
         )
     capacity_mib, _ = open_pool(connection, host).room()
     guest_model, guest_features = machinery.guest_cpu
@@ -72,7 +98,7 @@ def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machi
         cpu_model=machinery.cpu_model,
         cpu_features=machinery.cpu_features,
         machine_types=machinery.machine_types,
-        accelerator="KVM" if machinery.accelerator is KVM else "TCG",
+        accelerator=machinery.acceleration,
         storage=storage_of(connection),
         guest_cpu_model=guest_model,
         guest_cpu_features=guest_features,

@@ -38,7 +38,8 @@ class LibvirtHost:
     and lets nobody in. ``networks`` are those that machines know by a name of their own.
     ``image_cache_bytes`` is how much room images may take that no disk is on top of; None is as
     much as there is. ``disk_overcommit`` is how many times over storage may be promised: disks take
-    room as they are written to. The ``migration`` fields say how other hosts reach this one, and
+    room as they are written to. ``cpu_model`` is the CPU that guests see; without it, as much of
+    the host's own as can be. The ``migration`` fields say how other hosts reach this one, and
     whether it has certificates with which machines travel encrypted.
     """
 
@@ -51,6 +52,7 @@ class LibvirtHost:
     networks: Mapping[str, Bridged] = field(default_factory=dict)
     storage_classes: Mapping[str, ClassPool] = field(default_factory=dict)
     disk_overcommit: float = 1.0
+    cpu_model: str | None = None
     migration_uri: str | None = None
     migration_address: str | None = None
     migration_tls: bool = False

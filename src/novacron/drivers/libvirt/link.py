@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 KEEPALIVE_SECONDS = 3
 KEEPALIVE_COUNT = 4
 KINDS_OF_NEWS = 3
-GATHER_SECONDS = 0.01
+GATHER_SECONDS = 0.05
 # Events that say no more than that a guest is there, paused or not.
 MERELY_ON = frozenset(
     {

@@ -161,6 +161,7 @@ def observed(
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
         snapshots=snapshots,
         ran=running.ran if running else (),
+        cpu=running.mark.cpu if running else "",
     )
 
 

@@ -41,7 +41,10 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What is written into the metadata; ``shape`` is what the definition looked like then."""
+    """What is written into the metadata; ``shape`` is what the definition looked like then.
+
+    ``cpu`` is the word for the CPU that a guest gets which is started with it.
+    """
 
     uid: str
     namespace: str
@@ -52,6 +55,7 @@ class Mark:
     told: tuple[Told, ...] = ()
     shape: str = ""
     volumes: tuple[Fitted, ...] = ()
+    cpu: str = ""
 
     @classmethod
     def of(cls, plan: MachinePlan, volumes: tuple[Fitted, ...] = ()) -> "Mark":
@@ -79,7 +83,7 @@ class Mark:
     def element(self) -> ET.Element:
         """Return it as XML."""
         root = ET.Element(f"{{{NAMESPACE}}}machine")
-        for name in ("uid", "namespace", "name", "recipe", "image", "shape"):
+        for name in ("uid", "namespace", "name", "recipe", "image", "shape", "cpu"):
             root.set(name, getattr(self, name))
         root.set("disk", str(self.disk_mib))
         told = [[each.mac, each.word, *each.addresses] for each in self.told]
@@ -105,6 +109,7 @@ class Mark:
             ),
             shape=element.get("shape") or "",
             volumes=found(element),
+            cpu=element.get("cpu") or "",
         )
 
 

@@ -4,7 +4,7 @@ Nothing here assumes a path of this machine: the daemon may be far away.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 import libvirt
 
-from novacron.core.errors import Rejected
+from novacron.core.errors import DriverError, Rejected
 from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
@@ -23,6 +23,9 @@ __all__ = ["Pool", "class_pool", "open_pool", "read_volume", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
+# As much as is sent once more after a death, and is held at once when it is read back.
+PART_BYTES = 32 * MIB
+READ_BYTES = 4 * MIB
 POOL_AGAIN = timedelta(seconds=30)
 OTHERS_WRITE_SECONDS = 10.0
 LOOK_SECONDS = 0.02
@@ -178,6 +181,42 @@ class Pool:
                 self.remove(name)
             raise
 
+    def go_on(
+        self, name: str, start: int, chunks: Iterator[bytes], stored: Callable[[int], None]
+    ) -> None:
+        """Write these bytes into a volume from there on, and tell how far they are stored for good.
+
+        A stream that breaks off may lose what was sent last, so it is ended every now and then.
+        """
+        volume, at = self.pool.storageVolLookupByName(name), start
+        waiting = next(chunks, None)
+        while waiting is not None:
+            stream, begun = self._upload(volume, at), at
+            try:
+                while waiting is not None and at - begun < PART_BYTES:
+                    _send(stream, waiting)
+                    at += len(waiting)
+                    waiting = next(chunks, None)
+                stream.finish()
+            except DriverError:
+                stream.finish()  # only the source failed: what came is as good as any
+                stored(at)
+                raise
+            except BaseException:
+                _abort(stream)
+                raise
+            stored(at)
+
+    def parts(self, name: str, length: int) -> Iterator[bytes]:
+        """Return the first so many bytes of a volume, piece by piece."""
+        volume = self.pool.storageVolLookupByName(name)
+        for start in range(0, length, READ_BYTES):
+            yield read_volume(volume, start, min(READ_BYTES, length - start))
+
+    def make_new(self, name: str) -> bool:
+        """Make a volume of which only the name matters; say whether nobody else did before."""
+        return self._create(_volume(name, 0, "raw")) is not None
+
     def make_empty(self, name: str) -> None:
         """Make a volume of which only the name matters; one that is there is left as it is."""
         self._create(_volume(name, 0, "raw"))
@@ -197,13 +236,13 @@ class Pool:
             _abort(stream)
             raise
 
-    def _upload(self, volume: libvirt.virStorageVol) -> libvirt.virStream:
+    def _upload(self, volume: libvirt.virStorageVol, start: int = 0) -> libvirt.virStream:
         """Open a volume for writing; only one at a time may, so whoever else does is waited for."""
         deadline = time.monotonic() + OTHERS_WRITE_SECONDS
         while True:
             stream = self.connection.newStream()
             try:
-                volume.upload(stream, 0, 0)
+                volume.upload(stream, start, 0)
             except libvirt.libvirtError as error:
                 _abort(stream)
                 if not _is_in_use(error) or time.monotonic() > deadline:

@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from secrets import token_hex
 
-__all__ = ["InStock", "Shelf", "alias", "claim", "key_of", "mark", "new_stem"]
+__all__ = ["DOWNLOAD", "InStock", "Shelf", "alias", "claim", "key_of", "mark", "new_stem", "taken"]
 
 PREFIX = "image-"
 ALIAS = "image-of-"
 COMPLETE = ".ok"
 CLAIM = ".claim"
+TAKEN = ".taken-"
+# What is still to be converted; no image is called that.
+DOWNLOAD = ".download"
 KEY_LENGTH = 20
 
 
@@ -56,6 +59,11 @@ def mark(volume: str, virtual_bytes: int) -> str:
 def claim(stem: str) -> str:
     """Return the volume that grows while somebody brings an image."""
     return f"{stem}{CLAIM}"
+
+
+def taken(stem: str, time: str) -> str:
+    """Return the volume that says who goes on with what was left."""
+    return f"{stem}{TAKEN}{time}"
 
 
 def alias(identity: str, key: str = "") -> str:
@@ -106,5 +114,9 @@ class Shelf:
             if name.startswith(ALIAS):
                 if name.rpartition(".")[2] not in keys:
                     yield name
-            elif name.endswith(CLAIM) and name.removesuffix(CLAIM) in whole:
+            elif _about_work(name) and name.partition(".")[0] in whole:
                 yield name
+
+
+def _about_work(name: str) -> bool:
+    return name.startswith(PREFIX) and (name.endswith((CLAIM, DOWNLOAD)) or TAKEN in name)

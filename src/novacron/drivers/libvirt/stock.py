@@ -6,22 +6,25 @@ progress and shows it, or gives up, so what stands still for long enough is nobo
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
 
-from novacron.core.errors import Rejected
+from novacron.core.errors import Busy, Rejected
 from novacron.core.image import PullPolicy
 from novacron.drivers.libvirt.bringing import Bringing
-from novacron.drivers.libvirt.clearance import clear_images
+from novacron.drivers.libvirt.clearance import clear_images, taken_bytes
 from novacron.drivers.libvirt.host_file import HostFileBytes, close_source, open_sources
+from novacron.drivers.libvirt.partial import Partial, Record, read_record, take_over
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.progress import Progress
 from novacron.drivers.libvirt.shelf import InStock, Shelf, alias, key_of
 from novacron.images import (
     Bytes,
+    Fetch,
     FileBytes,
     HostFile,
     Limits,
@@ -34,6 +37,8 @@ __all__ = ["InStock", "Stock", "Workshop"]
 
 # Twice as long as a claim takes to grow, even while a source is silent.
 ABANDONED_SECONDS = 20.0
+# Longer than an operator takes to come back, and somebody to ask for the image again.
+RESUMABLE_SECONDS = 900.0
 LOOK_SECONDS = 1.0
 TOUCH_SECONDS = 30.0
 AGAIN = timedelta(seconds=20)
@@ -102,7 +107,7 @@ class Stock:
         for stem in set(self._standing) - set(unfinished):
             del self._standing[stem]
         if unfinished:
-            self._remove_abandoned(pool, unfinished, self._standing)
+            self._remove_abandoned(pool, unfinished)
         self._close_sources(pool)
         if self.most_bytes is not None:
             clear_images(pool, self.most_bytes)
@@ -122,39 +127,68 @@ class Stock:
         bringing = Bringing(pool, progress, self.clock)
         with open_image(place, checksum, self.workshop.limits, bringing.beat) as fetch:
             key = key_of(checksum or f"{located.identity} {fetch.version}")
-            found = Shelf(pool.names()).find(key) or self._elsewhere(pool, key, progress)
-            if found is not None:
+            found = Shelf(pool.names()).find(key) or self._elsewhere(pool, key, fetch, progress)
+            if isinstance(found, InStock):
                 return found
-            made = bringing.bring(key, fetch, self.workshop.scratch)
+            made = bringing.bring(key, fetch, self.workshop.scratch, found)
             self._touched[made.volume] = self.clock()
         if self.most_bytes is not None:
             clear_images(pool, self.most_bytes, frozenset({made.volume}))
         return made
 
-    def _elsewhere(self, pool: Pool, key: str, progress: Progress) -> InStock | None:
-        """Wait for another process that brings the image; clear away what nobody brings."""
+    def _elsewhere(
+        self, pool: Pool, key: str, fetch: Fetch, progress: Progress
+    ) -> InStock | Partial | None:
+        """Wait for another process that brings the image; go on with what nobody brings."""
         seen: dict[str, tuple[int, float]] = {}
         while unfinished := Shelf(pool.names()).unfinished(key):
+            for stem, names in unfinished.items():
+                record = read_record(pool, stem)
+                if not (record and record.left) and not self._stands(pool, stem, names, seen):
+                    continue
+                if record is not None and self._same(record, fetch):
+                    with suppress(Busy):  # somebody else was faster: then he is waited for
+                        return take_over(pool, stem, names)
+                else:
+                    _remove(pool, names)
             progress.elsewhere = True
-            self._remove_abandoned(pool, unfinished, seen)
             self.sleep(LOOK_SECONDS)
             if found := Shelf(pool.names()).find(key):
                 return found
         progress.elsewhere = False
         return None
 
-    def _remove_abandoned(
-        self, pool: Pool, unfinished: dict[str, list[str]], seen: dict[str, tuple[int, float]]
-    ) -> None:
+    def _same(self, record: Record, fetch: Fetch) -> bool:
+        """Say whether what was left is the beginning of what is there now."""
+        same = (record.version, record.length) == (fetch.version, fetch.length)
+        return same and fetch.resumable and bool(record.stored)
+
+    def _stands(
+        self,
+        pool: Pool,
+        stem: str,
+        names: list[str],
+        seen: dict[str, tuple[int, float]],
+        patience: float = ABANDONED_SECONDS,
+    ) -> bool:
+        """Say whether nothing of an unfinished image grew for longer than anybody would take."""
+        volumes = [volume for name in names if (volume := pool.find(name))]
+        size = sum(int(volume.info()[2]) for volume in volumes)
+        before, since = seen.get(stem, (-1, 0.0))
+        if size != before:
+            seen[stem] = (size, self.clock())
+            return False
+        return self.clock() - since > patience
+
+    def _remove_abandoned(self, pool: Pool, unfinished: dict[str, list[str]]) -> None:
+        """Remove what nobody goes on with; what could be gone on with is given more time."""
+        full = self.most_bytes is not None and taken_bytes(pool, unfinished) > self.most_bytes
         for stem, names in unfinished.items():
-            volumes = [volume for name in names if (volume := pool.find(name))]
-            size = sum(int(volume.info()[2]) for volume in volumes)
-            before, since = seen.get(stem, (-1, 0.0))
-            if size != before:
-                seen[stem] = (size, self.clock())
-            elif self.clock() - since > ABANDONED_SECONDS:
-                for name in names:
-                    pool.remove(name)
+            record = None if full else read_record(pool, stem)
+            kept = record is not None and record.stored
+            patience = RESUMABLE_SECONDS if kept else ABANDONED_SECONDS
+            if self._stands(pool, stem, names, self._standing, patience):
+                _remove(pool, names)
 
     def _close_sources(self, pool: Pool) -> None:
         """Close directories that are open for longer than it takes to open a file in them."""
@@ -185,6 +219,11 @@ class Stock:
         if name not in names:
             pool.make_empty(name)
         self._remembered[identity] = image.volume
+
+
+def _remove(pool: Pool, names: list[str]) -> None:
+    for name in names:
+        pool.remove(name)
 
 
 def _readable(pool: Pool, place: Bytes | HostFile) -> Bytes:

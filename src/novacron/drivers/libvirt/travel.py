@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-__all__ = ["adapted", "pools_of"]
+__all__ = ["adapted", "pools_of", "with_plain_cpu"]
+
+# QEMU has it wherever it runs.
+PLAIN_CPU = "qemu64"
 
 
 def adapted(xml: str, draft: str) -> str:
@@ -27,6 +30,23 @@ def adapted(xml: str, draft: str) -> str:
             each.set("file", log.get("file") or "")
     for graphics in domain.findall("devices/graphics[@autoport='yes']"):
         graphics.set("port", "-1")
+    return ET.tostring(domain, encoding="unicode")
+
+
+def with_plain_cpu(xml: str) -> str:
+    """Return a domain with a CPU that any host has; its topology and memory stay."""
+    domain = ET.fromstring(xml)  # noqa: S314 - libvirt's own
+    cpu = domain.find("cpu")
+    if cpu is None:
+        return xml
+    for part in [each for each in cpu if each.tag not in ("numa", "topology")]:
+        cpu.remove(part)
+    for name in list(cpu.attrib):
+        del cpu.attrib[name]
+    cpu.attrib |= {"mode": "custom", "match": "exact", "check": "none"}
+    model = ET.Element("model", fallback="allow")
+    model.text = PLAIN_CPU
+    cpu.insert(0, model)
     return ET.tostring(domain, encoding="unicode")
 
 

@@ -1,10 +1,15 @@
 """Volumes that outlive their machines on one libvirt host."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
-from novacron.core.errors import Rejected
+import libvirt
+
+from novacron.core.errors import Busy, Rejected
 from novacron.core.machine import MachineRef
 from novacron.core.volume import KeptVolume, volume_id
+from novacron.drivers.libvirt.belongings import marks_of, storage_marks
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.fitted import PREFIX, Fitted, serial_of
 from novacron.drivers.libvirt.look import Domain, read_all
@@ -12,7 +17,7 @@ from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.work import HostWork
 
-__all__ = ["LibvirtVolumes"]
+__all__ = ["LibvirtVolumes", "shelved"]
 
 MIB = 1024 * 1024
 ENDINGS = (".qcow2", ".raw")
@@ -22,12 +27,9 @@ class LibvirtVolumes(HostWork):
     """Satisfies ``VolumeKeeping``."""
 
     async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
-        """Tell of every volume whose machine is gone.
-
-        Not of those on shared storage: their machines may be on another host.
-        """
+        """Tell of every volume that no machine of this host has."""
         del host
-        return await self._work(lambda builder: list(kept(builder)))
+        return await self._work(lambda builder: list(shelved(builder).kept))
 
     async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
         """Delete volumes that were made for a machine which is gone."""
@@ -59,29 +61,55 @@ class LibvirtVolumes(HostWork):
         await self._work(remove)
 
 
-def kept(builder: Builder) -> Iterator[KeptVolume]:
-    """Return every volume whose machine is gone. Blocks."""
-    shared = {kind.pool for kind in builder.host.storage_classes.values() if kind.shared}
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """Volumes that no machine of a host has, and what its pools are known by to others."""
+
+    kept: tuple[KeptVolume, ...]
+    storage_ids: frozenset[str]
+
+
+def shelved(builder: Builder) -> Shelved:
+    """Look through all pools of a host. Blocks."""
     domains = read_all(builder.connection)
     known = {volume.key for domain in domains for volume in domain.configured.mark.volumes}
-    for storage_class, name in builder.storage.pools():
-        if name in shared:
-            continue
-        try:
-            pool = builder.storage.pool(name)
-        except Rejected:
-            continue  # whoever asks for a volume of this class hears of it
+    kept: list[KeptVolume] = []
+    ids: set[str] = set()
+    for storage_class, pool in _pools(builder):
+        storage = _storage_id(builder, storage_class, pool)
+        ids |= {storage} if storage else set()
         for file in sorted(pool.names()):
             if file.startswith(PREFIX) and f"{pool.name}/{file}" not in known:
-                yield from _told(pool, file, storage_class)
+                kept += _told(pool, file, storage_class, storage)
+    return Shelved(tuple(kept), frozenset(ids))
 
 
-def _told(pool: Pool, file: str, storage_class: str | None) -> Iterator[KeptVolume]:
+def _pools(builder: Builder) -> Iterator[tuple[str | None, Pool]]:
+    for storage_class, name in builder.storage.pools():
+        with suppress(Rejected):  # whoever asks for a volume of this class hears of it
+            yield storage_class, builder.storage.pool(name)
+
+
+def _storage_id(builder: Builder, storage_class: str | None, pool: Pool) -> str:
+    """Return what a pool is known by; one that nobody ever marked is seen by nobody else.
+
+    What others made in it is seen only after it was looked through, which cannot always be done.
+    """
+    kind = builder.host.storage_classes.get(storage_class or "")
+    with suppress(Busy, libvirt.libvirtError):
+        if kind is not None and kind.shared:
+            storage_marks(pool)
+        elif marks_of(pool):
+            pool.refresh()
+    return min(marks_of(pool), default="")
+
+
+def _told(pool: Pool, file: str, storage_class: str | None, storage: str) -> Iterator[KeptVolume]:
     namespace, _, rest = file.removeprefix(PREFIX).partition(".")
     volume = pool.find(file)
     if volume is not None and rest.endswith(ENDINGS):
         size_mib = int(volume.info()[1]) // MIB
-        yield KeptVolume(namespace, rest.rpartition(".")[0], size_mib, storage_class)
+        yield KeptVolume(namespace, rest.rpartition(".")[0], size_mib, storage_class, storage)
 
 
 def _files(namespace: str, volume: str) -> frozenset[str]:

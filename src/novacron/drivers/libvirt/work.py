@@ -61,7 +61,7 @@ class HostWork:
     def _builder(self, connection: libvirt.virConnect) -> Builder:
         machinery, pool = self._machinery, self._pool
         if machinery is None:
-            machinery = self._machinery = Machinery(connection)
+            machinery = self._machinery = Machinery(connection, self._host.cpu_model)
         if pool is None:
             pool = self._pool = open_pool(connection, self._host)
         return Builder(self._host, machinery, pool.over(connection))

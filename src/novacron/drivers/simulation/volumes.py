@@ -95,10 +95,9 @@ class Shelf:
             self.drop(ref.namespace, each.id)
 
     def kept(self) -> list[KeptVolume]:
-        """Tell of volumes that no machine has, but for those that other hosts see too."""
-        shared = {each.name for each in self.host.storage_classes if each.shared}
+        """Tell of volumes that no machine has; one that others see too is on one shelf only."""
         rows = self.store.run(sql.LIST_KEPT, self.host_id).fetchall()
-        return [KeptVolume(*row[:4]) for row in rows if row[3] not in shared]
+        return [KeptVolume(*row[:4]) for row in rows]
 
     def delete(self, namespace: str, volume: str) -> bool:
         """Delete a volume; refuse one that a machine has, and say whether there was one."""

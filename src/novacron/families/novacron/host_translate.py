@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from novacron.core.cpu import Cpu
+from novacron.core.eviction import Eviction
 from novacron.core.host import (
     DeclaredHost,
     Drain,
@@ -26,6 +27,7 @@ from novacron.families.wording import (
     amounts,
     as_the_schema_says,
     conditions_of,
+    time_of,
     written_amounts,
     written_conditions,
     written_time,
@@ -59,6 +61,7 @@ class HostKind:
             status["capabilities"] = sorted(report.capabilities) or None
         if report.machines is not None:
             status["machines"] = report.machines
+        status["evictions"] = _written_evictions(report.evictions)
         if report.node_marks is not None:
             status["node"] = _written_marks(report.node_marks)
         # It alone is no reason to write: a quiet host would be written about all the time.
@@ -90,6 +93,8 @@ def _host(obj: Object) -> DeclaredHost:
         node_marks=_node_marks(status.get("node") or {}),
         devices=devices_of(status.get("devices")),
         cpu=_cpu(status),
+        storage_ids=frozenset(status.get("storageIDs") or ()),
+        evictions=_evictions(status.get("evictions")),
         offers=frozenset((*_offers(status), *classes_of(spec.get(spec["driver"]) or {}))),
     )
 
@@ -130,17 +135,29 @@ def _taints(written: list[Object] | None) -> tuple[Taint, ...]:
     )
 
 
+def _evictions(written: list[Object] | None) -> tuple[Eviction, ...]:
+    return tuple(
+        Eviction(taint, since)
+        for taint, each in zip(_taints(written), written or (), strict=True)
+        if (since := time_of(each["since"])) is not None
+    )
+
+
+def _written_evictions(evictions: tuple[Eviction, ...]) -> list[Object] | None:
+    return [
+        {**_written_taint(each.taint), "since": written_time(each.since)} for each in evictions
+    ] or None
+
+
+def _written_taint(taint: Taint) -> Object:
+    value = {"value": taint.value} if taint.value else {}
+    return {"key": taint.key, "effect": taint.effect, **value}
+
+
 def _written_marks(marks: NodeMarks) -> Object | None:
     if not marks.labels and not marks.taints:
         return None
-    taints = [
-        {
-            "key": taint.key,
-            "effect": taint.effect,
-            **({"value": taint.value} if taint.value else {}),
-        }
-        for taint in marks.taints
-    ]
+    taints = [_written_taint(taint) for taint in marks.taints]
     written: Object = {"labels": dict(marks.labels)}
     return written | ({"taints": taints} if taints else {})
 
@@ -161,6 +178,7 @@ def _written_facts(facts: HostFacts) -> Object:
         "devices": written_devices(facts.devices) or None,
         "networks": _written_networks(facts) or None,
         "keptVolumes": written_kept(facts.kept_volumes),
+        "storageIDs": sorted(facts.storage_ids) or None,
     }
 
 

@@ -55,8 +55,16 @@ class HostTaint(Model):
     value: Annotated[str, Field(max_length=63)] | None = None
     """More about it."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-    """NoSchedule and NoExecute keep new machines away, PreferNoSchedule if others will do. Those
-    that are there stay until the host is drained."""
+    """NoSchedule and NoExecute keep new machines away, PreferNoSchedule if others will do. With
+    NoExecute machines that run there and do not tolerate it move away while they run; those that
+    cannot stay and say so. None is stopped."""
+
+
+class HostEviction(HostTaint):
+    """A taint that has machines leave."""
+
+    since: datetime
+    """Since when it is known."""
 
 
 class HostOvercommit(Model):
@@ -115,6 +123,16 @@ class Libvirt(Model):
         list[LibvirtStorageClass], ListMap("name"), Field(max_length=64)
     ] = []
     """Which pool each storage class is that volumes may ask for."""
+    cpu_model: (
+        Annotated[
+            str,
+            Field(max_length=63),
+            Rule("self.matches('^[A-Za-z0-9_.-]+$')", "must be one word, such as Nehalem"),
+        ]
+        | None
+    ) = None
+    """The CPU that machines see, by libvirt's name for it, where hosts differ and machines are to
+    move between them. Without it, as much of the host's own as can be; emulated, qemu64."""
     migration: LibvirtMigration | None = None
     """How machines come to this host from others."""
 
@@ -236,7 +254,11 @@ class HostStatus(Model):
     """Networks that machines can be plugged into; none where any will do."""
     kept_volumes: Annotated[list[KeptVolume], ListMap("namespace", "id")] = []
     """Volumes whose machines are gone; they take room until somebody deletes them. The first
-    hundred."""
+    hundred; what several hosts see is told of by the first of them."""
+    storage_ids: Annotated[list[str], ListSet(), Field(alias="storageIDs")] = []
+    """What places for disks are known by that other hosts may see too."""
+    evictions: Annotated[list[HostEviction], Atomic()] = []
+    """Taints that have machines leave, and since when."""
     node: HostNode | None = None
     """How its node is marked, where it has one; what spec says counts more."""
     last_seen: datetime | None = None

@@ -134,6 +134,7 @@ def move_fields(obj: Object) -> dict[str, Any]:
         "move_over": over,
         "last_move": last_move(status),
         "wishes_changed": wants_elsewhere(obj),
+        "guest_cpu": status.get("guestCpu") or "",
         "leftovers": frozenset(status.get("leftoverHosts") or ()),
     }
 

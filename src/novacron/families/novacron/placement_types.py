@@ -198,4 +198,5 @@ class Toleration(Model):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
     """The taint's effect; without it, every effect."""
     toleration_seconds: int | None = None
-    """Accepted as pods have it; no taint moves a machine away, so it is tolerated for ever."""
+    """For how long a taint with NoExecute is tolerated before the machine moves away; without it,
+    for ever."""

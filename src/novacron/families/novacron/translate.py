@@ -57,6 +57,7 @@ from novacron.families.novacron.volume_translate import (
     classes_needed,
     detached_mib,
     listed_mib,
+    volume_ids,
     volume_of,
     written_volumes,
 )
@@ -111,6 +112,11 @@ class VirtualMachineKind:
     def asks_to_move(self, obj: Object) -> bool:
         """Say whether it has a request to move, or wants to be placed differently than it was."""
         return request_of(obj) is not None or wants_elsewhere(obj)
+
+    def volume_ids(self, obj: Object) -> frozenset[str]:
+        """Return the ids of all volumes that its machine has, had or asks for."""
+        with as_the_schema_says():
+            return volume_ids(obj)
 
     def is_settled(self, obj: Object) -> bool:
         """Say whether its status was written for the spec it has now."""
@@ -168,6 +174,7 @@ class VirtualMachineKind:
             status["vmID"] = report.seen.vm_id
             status["ipAddresses"] = list(report.seen.addresses) or None
             status["resources"] = _written_usage(report.seen, machine, report)
+            status["guestCpu"] = report.seen.cpu or None
             status["volumes"] = written_volumes(report.seen.volumes)
         if report.snapshots is not None:
             status |= written_snapshots(report.snapshots)

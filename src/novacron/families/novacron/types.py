@@ -159,6 +159,8 @@ class VirtualMachineStatus(Model):
     leftover_hosts: Annotated[list[str], ListSet()] = []
     """Hosts it has left that did not answer then; what may be left there is removed when they
     do."""
+    guest_cpu: str | None = None
+    """A word for the CPU that it was started with; it can move live where a host has as much."""
     conditions: Annotated[list[Condition], ListMap("type")] = []
     """What is so and what is not; Ready sums it up."""
     migration: MigrationStatus | None = None

@@ -68,6 +68,14 @@ def written_volumes(seen: Iterable[SeenVolume]) -> list[Object] | None:
     ] or None
 
 
+def volume_ids(obj: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of all volumes that an object asks for, or that its machine has or had."""
+    metadata, status = obj["metadata"], obj.get("status") or {}
+    wanted = obj["spec"]["template"]["spec"].get("volumes") or ()
+    asked = {volume_of(each).id_for(metadata["name"], metadata["uid"]) for each in wanted}
+    return frozenset(asked | {each["id"] for each in status.get("volumes") or ()})
+
+
 def listed_mib(status: Mapping[str, Any]) -> int:
     """Return how much of its host's own disk the volumes of a status take."""
     return sum(mib(each["size"]) for each in _own(status))

@@ -1,17 +1,12 @@
-"""Virtual hardware: what a Machine asks for, and whether a KubeVirt cluster has it."""
+"""Virtual hardware: what a Machine asks for."""
 
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from novacron.families.viti.values import Hardware
 
-__all__ = ["USUAL_MACHINES", "hardware_of", "why_no_such_machine"]
+__all__ = ["hardware_of"]
 
 Object = dict[str, Any]
-
-# What KubeVirt allows on amd64 unless its configuration says otherwise.
-USUAL_MACHINES = ("q35*", "pc-q35*")
 
 
 def hardware_of(spec: Object) -> Hardware:
@@ -26,17 +21,4 @@ def hardware_of(spec: Object) -> Hardware:
         hyperv=features.get("hyperv", False),
         efi=bootloader.get("efi", False),
         secure_boot=bootloader.get("secureBoot", False),
-    )
-
-
-def why_no_such_machine(
-    machine_type: str | None, allowed: Sequence[str] = USUAL_MACHINES
-) -> str | None:
-    """Return why a cluster that allows these types (``*`` stands for anything) has no such one."""
-    if machine_type is None or any(fnmatchcase(machine_type, each) for each in allowed):
-        return None
-    return (
-        f"this KubeVirt cluster allows no machine of type {machine_type}, only "
-        f"{', '.join(allowed)}: leave spec.domain.machine.type out or set it to q35, or have "
-        "emulatedMachines extended in the KubeVirt configuration"
     )

@@ -19,14 +19,16 @@ DEFAULT_BRIDGE = "br0"
 def nics_of(spec: Object, uid: str) -> tuple[Nic, ...]:
     """Return the interfaces; a machine that says nothing has one on the pod network."""
     said = spec.get("networks") or [_single(spec.get("network") or {})]
-    taken = [each["macAddress"].lower() for each in said if "macAddress" in each]
-    found: list[Nic] = []
-    for each in said:
-        mac = each.get("macAddress") or stable_mac(uid, each["name"], taken)
-        taken.append(mac)
-        model = each.get("model", VIRTIO)
-        found.append(Nic(each["name"], each.get("networkName"), mac.lower(), model))
-    return tuple(found)
+    taken = [each["macAddress"] for each in said if "macAddress" in each]
+    return tuple(
+        Nic(
+            name=each["name"],
+            network=each.get("networkName"),
+            mac=each.get("macAddress", "").lower() or stable_mac(uid, each["name"], taken),
+            model=each.get("model", VIRTIO),
+        )
+        for each in said
+    )
 
 
 def _single(network: Object) -> Object:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from novacron.core.conditions import Condition, merge_conditions
@@ -10,9 +10,10 @@ from novacron.core.errors import Rejected
 from novacron.core.machine import Machine, Observed, Power
 from novacron.core.quantity import MIB, format_mib
 from novacron.core.report import MachineReport, Phase
-from novacron.core.volume import Attachment
+from novacron.core.volume import Attachment, SeenVolume
 from novacron.families.viti.marks import KUBEVIRT_CONFIG
 from novacron.families.viti.pin import asked_for, pin_of
+from novacron.families.viti.resolve import without_effect
 from novacron.families.wording import conditions_of, written_conditions, written_time
 
 __all__ = ["refused", "written"]
@@ -46,8 +47,11 @@ REASONS = {
 }
 # What may come yet, without a change of the Machine itself.
 MAY_COME = frozenset({"NetworkConfigurationNotFound"})
+IGNORED = "FieldsWithoutEffect"
 STATES = {
     Attachment.ATTACHED: "Attached",
+    Attachment.ATTACHING: "Pending",
+    Attachment.GROWING: "Growing",
     Attachment.PENDING: "Pending",
     Attachment.AWAITS_RESTART: "AwaitsRestart",
     Attachment.DETACHING: "Detached",
@@ -59,10 +63,10 @@ def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
     """Return the whole status after a round; the time in it moves only with a change."""
     before: Object = obj.get("status") or {}
     status = dict(before)
-    conditions = report.conditions
-    if report.at is not None:
-        conditions = merge_conditions(conditions, _stays(obj), report.at)
-    status["conditions"] = written_conditions(tuple(map(_in_its_words, conditions)))
+    told = tuple(map(_in_its_words, report.conditions))
+    more: dict[str, Condition | None] = {IGNORED: _ignored(obj["spec"]), **_stays(obj)}
+    moment = report.at or datetime.now(UTC)
+    status["conditions"] = written_conditions(merge_conditions(told, more, moment))
     status["observedGeneration"] = machine.generation
     pin = pin_of(obj)
     status["provider"] = str(pin) if pin else None
@@ -111,6 +115,14 @@ def _stays(obj: Object) -> dict[str, Condition | None]:
     return {STAYS: Condition(STAYS, "True", "MadeElsewhere", message)}
 
 
+def _ignored(spec: Object) -> Condition | None:
+    """Name the fields that are taken so that upstream's manifests apply, and change nothing."""
+    fields = ", ".join(f"spec.{field}" for field in without_effect(spec))
+    if not fields:
+        return None
+    return Condition(IGNORED, "True", "UpstreamFields", f"these have no effect here: {fields}")
+
+
 def _phase(report: MachineReport) -> str | None:
     if report.phase is None or report.phase in PHASES:
         return PHASES[report.phase] if report.phase else None
@@ -157,26 +169,22 @@ def _seen(machine: Machine, seen: Observed) -> Object:
 
 
 def _disks(machine: Machine, seen: Observed) -> list[Object]:
-    first = machine.first_disk
-    entries: list[Object] = [
-        {
-            "name": first.name,
-            "pvcName": f"{machine.name}-{first.name}",
-            "size": seen.configured.disk_mib * MIB,
-            "state": "Attached",
-        }
-    ]
-    entries += [
-        {
-            "name": each.name,
-            "pvcName": f"{machine.name}-{each.name}",
-            "size": each.size_mib * MIB,
-            "storageClass": each.storage_class,
-            "state": STATES[each.attachment],
-        }
-        for each in seen.volumes
-    ]
-    return [{name: value for name, value in each.items() if value is not None} for each in entries]
+    disks = (*((seen.first_volume,) if seen.first_volume else ()), *seen.volumes)
+    return [_disk(machine, each) for each in disks]
+
+
+def _disk(machine: Machine, seen: SeenVolume) -> Object:
+    grows = seen.has_mib is not None
+    entry: Object = {
+        "name": seen.name,
+        "pvcName": f"{machine.name}-{seen.name}",
+        "size": (seen.has_mib if seen.has_mib is not None else seen.size_mib) * MIB,
+        "wantedSize": seen.size_mib * MIB if grows else None,
+        "storageClass": seen.storage_class,
+        "state": STATES[seen.attachment],
+        "message": seen.note or None,
+    }
+    return {name: value for name, value in entry.items() if value is not None}
 
 
 def _nics(machine: Machine) -> Iterable[Object]:

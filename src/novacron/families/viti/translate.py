@@ -18,6 +18,7 @@ from novacron.core.surroundings import Reference, Surroundings
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.viti import values
+from novacron.families.viti.addresses import addresses_of
 from novacron.families.viti.cloud_init import told_by
 from novacron.families.viti.marks import ABANDON, FINALIZER, owned_labels
 from novacron.families.viti.nics import attachment_of, nics_of
@@ -76,7 +77,10 @@ class MachineKind:
             return self._machine(obj)
 
     def holding(self, obj: Object) -> Holding | None:
-        """Return where its machine is: once it was made, where that was."""
+        """Return where its machine is: once it was made, where that was.
+
+        None for a machine of another provider: somebody else looks after it.
+        """
         if not is_ours(obj["spec"]):
             return None
         metadata = obj["metadata"]
@@ -154,6 +158,15 @@ class MachineKind:
                 reason="NetworkConfigurationNotFound",
             )
         attachment = attachment_of(nic.network, found["spec"])
+        told = addresses_of(found, nic.mac)
+        plain = replace(
+            plain,
+            address=told.address,
+            gateway=told.gateway,
+            address6=told.address6,
+            gateway6=told.gateway6,
+            dns_servers=told.dns_servers,
+        )
         if attachment.existing is not None:
             return replace(plain, network=attachment.existing)
         segment = Segment(attachment.bridge, attachment.vlan, _declared(found))

@@ -1,16 +1,17 @@
-"""Writing manifests of many kinds, all at once, and waiting for new kinds to be served."""
+"""Writing manifests of many kinds, all at once, and waiting for what they are to become."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from novacron.localcluster.errors import LocalClusterError
 from novacron.runtime.client import Client
+from novacron.runtime.errors import NotFound
 from novacron.runtime.resource import Object, Resource
 
-__all__ = ["CLUSTER_WIDE", "apply_all", "established", "resource_of"]
+__all__ = ["CLUSTER_WIDE", "apply_all", "conditions_hold", "resource_of"]
 
 MANAGER = "novacron-local"
-ESTABLISHED_WITHIN_SECONDS = 60.0
+PATIENCE_SECONDS = 60.0
 PAUSE_SECONDS = 0.1
 # So many requests at once; more would only wait in the API server.
 AT_ONCE = 4
@@ -31,8 +32,10 @@ CLUSTER_WIDE = frozenset(
         "CustomResourceDefinition",
         "MutatingWebhookConfiguration",
         "Namespace",
+        "Node",
         "PriorityClass",
         "StorageClass",
+        "StorageProfile",
         "ValidatingWebhookConfiguration",
     )
 )
@@ -59,21 +62,25 @@ async def apply_all(client: Client, manifests: Iterable[Object]) -> None:
             group.create_task(apply(manifest))
 
 
-async def established(client: Client, definitions: Sequence[Object]) -> None:
-    """Return when the API server serves all these kinds."""
+async def conditions_hold(client: Client, manifests: Iterable[Object], condition: str) -> None:
+    """Return when each of these objects says of itself that the condition is true."""
+    waiting = [(resource_of(each), each["metadata"]["name"]) for each in manifests]
     try:
-        async with asyncio.timeout(ESTABLISHED_WITHIN_SECONDS):
-            waiting = list(definitions)
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while waiting:
-                if await _is_served(client, waiting[0]):
+                if await _holds(client, *waiting[0], condition):
                     waiting.pop(0)
                 else:
                     await asyncio.sleep(PAUSE_SECONDS)
     except TimeoutError as error:
-        raise LocalClusterError("the API server did not take KubeVirt's kinds into use") from error
+        resource, name = waiting[0]
+        raise LocalClusterError(f"{resource.kind} {name} does not become {condition}") from error
 
 
-async def _is_served(client: Client, definition: Object) -> bool:
-    found = await client.get(resource_of(definition), definition["metadata"]["name"])
+async def _holds(client: Client, resource: Resource, name: str, condition: str) -> bool:
+    try:
+        found = await client.get(resource, name)
+    except NotFound:
+        return False
     conditions = (found.get("status") or {}).get("conditions") or ()
-    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+    return any(c["type"] == condition and c["status"] == "True" for c in conditions)

@@ -9,7 +9,7 @@ from novacron.localcluster.build import provide
 from novacron.localcluster.recipe import Recipe
 from novacron.workplace.progress import Progress
 
-__all__ = ["KUBEVIRT", "VERSION", "locate"]
+__all__ = ["KUBEVIRT", "VERSION", "is_built", "locate"]
 
 VERSION = "1.6.0"
 COMMANDS = ("virt-api", "virt-controller", "virtctl")
@@ -32,3 +32,8 @@ KUBEVIRT = Recipe(
 def locate(cache: Path, progress: Progress) -> Path:
     """Return a directory with all programs, built if need be."""
     return provide(KUBEVIRT, cache, progress)
+
+
+def is_built(cache: Path) -> bool:
+    """Say whether the cache has all programs."""
+    return not KUBEVIRT.missing(KUBEVIRT.directory(cache))

@@ -5,12 +5,15 @@ from novacron.runtime.resource import Resource
 __all__ = [
     "API",
     "CONTROLLER",
+    "HANDLER",
+    "HANDLER_NAME",
     "HANDLER_USER",
     "INSTANCES",
     "KUBEVIRTS",
     "LAUNCHER_IMAGE",
     "MIGRATIONS",
     "NAMESPACE",
+    "NODE",
     "NODES",
     "PROGRAMS",
     "PROVISIONER",
@@ -20,9 +23,15 @@ NAMESPACE = "kubevirt"
 API = "virt-api"
 CONTROLLER = "virt-controller"
 NODES = "kubevirt-nodes"
-PROGRAMS = (API, CONTROLLER, NODES)
+# What its nodes are called.
+NODE = "kubevirt-{}"
+# In the order in which they are started: virt-api is told where the nodes answer.
+PROGRAMS = (NODES, API, CONTROLLER)
 # KubeVirt believes what is said of a running guest only of this user.
 HANDLER_USER = f"system:serviceaccount:{NAMESPACE}:kubevirt-handler"
+HANDLER = "virt-handler"
+# As whom virt-handler is known to virt-api.
+HANDLER_NAME = "kubevirt.io:system:node:virt-handler"
 # Never fetched: nothing runs it.
 LAUNCHER_IMAGE = "stand-in.novacron.io/virt-launcher:v1.6.0"
 PROVISIONER = "stand-in.novacron.io"

@@ -4,11 +4,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from novacron.localcluster.kubevirt.binaries import VERSION
-from novacron.localcluster.kubevirt.names import API, NAMESPACE, PROVISIONER
+from novacron.localcluster.kubevirt.names import API, NAMESPACE, NODE, PROVISIONER
 from novacron.localcluster.ports import LOOPBACK
 from novacron.runtime.resource import Object
 
-__all__ = ["NETWORKS", "STATUS", "address", "namespace", "settings", "storage", "trust"]
+__all__ = [
+    "CLASSES",
+    "NETWORKS",
+    "STATUS",
+    "address",
+    "namespace",
+    "nodes",
+    "settings",
+    "storage",
+    "trust",
+]
 
 ABOUT = "novacron.io/about"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -20,6 +30,12 @@ GATES = ("Snapshot", "HotplugVolumes", "ExpandDisks")
 def namespace() -> Object:
     """Return the namespace of everything that is KubeVirt's."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+
+
+def nodes(count: int) -> list[Object]:
+    """Return the nodes that the stand-in plays, by name."""
+    names = [NODE.format(number) for number in range(1, count + 1)]
+    return [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in names]
 
 
 def address(port: int) -> list[Object]:

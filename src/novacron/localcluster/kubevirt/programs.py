@@ -5,7 +5,7 @@ Only command lines and credentials; nothing here starts anything.
 
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from novacron.localcluster.code_version import code_version
@@ -14,9 +14,11 @@ from novacron.localcluster.controlplane import ADMIN_GROUP, ControlPlane
 from novacron.localcluster.kubevirt.names import (
     API,
     CONTROLLER,
+    HANDLER_NAME,
     HANDLER_USER,
     LAUNCHER_IMAGE,
     NAMESPACE,
+    NODES,
 )
 from novacron.localcluster.pki import Authority, KeyPair
 from novacron.localcluster.ports import LOOPBACK
@@ -37,34 +39,44 @@ def authority(plane: ControlPlane) -> Authority:
 
 
 def program(
-    name: str, plane: ControlPlane, binaries: Path, ports: Mapping[str, int], nodes: int
+    name: str,
+    plane: ControlPlane,
+    binaries: Path,
+    ports: Mapping[str, int],
+    more: Sequence[str],
 ) -> Program:
-    """Return how the named program is started, supervised as a kubelet would."""
-    make = {API: _api, CONTROLLER: _controller}.get(name)
-    if make:
-        serving = authority(plane).server(f"{name}-server", SERVICE_NAMES)
-        command = (str(binaries / name), *make(plane, serving, ports[name]))
-        version = _digest(serving.certificate)
+    """Return how the named program is started, supervised as a kubelet would.
+
+    ``more`` is what the stand-in is told besides.
+    """
+    if name == NODES:
+        serving = authority(plane).server(HANDLER_NAME, LOCAL_NAMES)
+        flags = (*_nodes(plane, serving), f"--port={ports[name]}", *more)
+        command = (*PYTHON, "novacron.localcluster.kubevirt.standin", *flags)
+        version = code_version() + _digest(serving.certificate)
     else:
-        command = (*PYTHON, "novacron.localcluster.kubevirt.standin", *_nodes(plane, nodes))
-        version = code_version()
+        serving = authority(plane).server(f"{name}-server", SERVICE_NAMES)
+        flags = (_api if name == API else _controller)(plane, serving, ports)
+        command = (str(binaries / name), *flags)
+        version = _digest(serving.certificate)
     return Program(name, (*PYTHON, "novacron.localcluster.supervise", *command), version=version)
 
 
-def _api(plane: ControlPlane, serving: KeyPair, port: int) -> tuple[str, ...]:
+def _api(plane: ControlPlane, serving: KeyPair, ports: Mapping[str, int]) -> tuple[str, ...]:
     client = authority(plane).client("kubevirt-handler-client", "kubevirt.io:system:client:api")
     return (
-        *_common(plane, "kubevirt-apiserver", port),
+        *_common(plane, "kubevirt-apiserver", ports[API]),
         f"--tls-cert-file={serving.certificate}",
         f"--tls-key-file={serving.key}",
         f"--handler-cert-file={client.certificate}",
         f"--handler-key-file={client.key}",
+        f"--console-server-port={ports[NODES]}",
     )
 
 
-def _controller(plane: ControlPlane, serving: KeyPair, port: int) -> tuple[str, ...]:
+def _controller(plane: ControlPlane, serving: KeyPair, ports: Mapping[str, int]) -> tuple[str, ...]:
     return (
-        *_common(plane, "kubevirt-controller", port),
+        *_common(plane, "kubevirt-controller", ports[CONTROLLER]),
         f"--prom-cert-file={serving.certificate}",
         f"--prom-key-file={serving.key}",
         f"--launcher-image={LAUNCHER_IMAGE}",
@@ -78,10 +90,16 @@ def _common(plane: ControlPlane, account: str, port: int) -> tuple[str, ...]:
     return (f"--kubeconfig={kubeconfig}", f"--listen={LOOPBACK}", f"--port={port}")
 
 
-def _nodes(plane: ControlPlane, nodes: int) -> tuple[str, ...]:
+def _nodes(plane: ControlPlane, serving: KeyPair) -> tuple[str, ...]:
     own = plane.client_certificate(NODES_USER, [ADMIN_GROUP], embed=False)
     handler = plane.client_certificate(HANDLER_USER, GROUPS, embed=False)
-    return (f"--kubeconfig={own}", f"--handler-kubeconfig={handler}", f"--nodes={nodes}")
+    return (
+        f"--kubeconfig={own}",
+        f"--handler-kubeconfig={handler}",
+        f"--certificate={serving.certificate}",
+        f"--key={serving.key}",
+        f"--authority={authority(plane).pair.certificate}",
+    )
 
 
 def _digest(path: Path) -> str:

@@ -7,6 +7,7 @@ import libvirt
 import pytest
 
 from libvirt_daemon import shared_daemon
+from novacron.core.errors import Rejected
 from novacron.core.host import NumaCell
 from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells
 from novacron.drivers.libvirt.domain import Accelerator
@@ -47,8 +48,22 @@ def test_a_real_host_tells_what_it_has(connection: libvirt.virConnect) -> None:
     assert facts.numa[0].cpus.startswith("0")
     assert facts.guest_cpu_model
     if facts.accelerator == "TCG":
-        # An emulated CPU is the same everywhere.
-        assert (facts.guest_cpu_model, facts.guest_cpu_features) == ("qemu64", ())
+        assert facts.guest_cpu_model == "qemu64"
+        assert {"sse2", "lm"} <= set(facts.guest_cpu_features)
+
+
+def test_a_host_can_be_told_which_cpu_its_machines_see(connection: libvirt.virConnect) -> None:
+    """So that hosts which differ can take each other's machines; a wrong name is refused."""
+    host = LibvirtHost("real", shared_daemon().uri)
+    less = facts_of(connection, host, Machinery(connection, "qemu64"))
+    more = facts_of(connection, host, Machinery(connection, "Nehalem"))
+    assert more.guest_cpu_model == "Nehalem"
+    assert "sse4.2" in set(more.guest_cpu_features) - set(less.guest_cpu_features)
+    nehalem, westmere = (Machinery(connection, name).cpu for name in ("Nehalem", "Westmere"))
+    assert westmere.can_take_over(nehalem)
+    assert not nehalem.can_take_over(westmere)
+    with pytest.raises(Rejected, match="cannot have the CPU Nehelam: set spec"):
+        facts_of(connection, host, Machinery(connection, "Nehelam"))
 
 
 def test_with_the_hosts_own_cpu_its_features_are_told(connection: libvirt.virConnect) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from novacron.localcluster.kubevirt.names import NAMESPACE
+from novacron.localcluster.kubevirt.standin.imports import Imports
 from novacron.localcluster.kubevirt.standin.instances import Instances
 from novacron.localcluster.kubevirt.standin.nodes import Nodes
 from novacron.localcluster.kubevirt.standin.pods import Pods, owner_of
@@ -45,6 +47,10 @@ class Agent:
             self._add("pods", world.pods, Pods(world).reconcile)
             self._add("claims", world.claims, Claims(world, events).reconcile)
             self._add("volumes", world.volumes, Volumes(world).reconcile)
+            if world.imports is not None:
+                played = Imports(world, world.imports)
+                self._add("imports", world.imports, played.reconcile)
+                self._controllers["imports"].follow(world.claims)
             self._relate()
             self._controllers["nodes"].add_all(Key("", name) for name in world.names)
             group.create_task(events.run())
@@ -72,6 +78,8 @@ class Agent:
         owner = owner_of(change.object) if change.object else None
         if owner:
             self._controllers["instances"].queue.add(owner)
+        if change.object is None and change.key.namespace == NAMESPACE:
+            self._controllers["nodes"].add_all(Key("", name) for name in self.world.names)
 
     def _instance_changed(self, change: Change) -> None:
         if change.object:

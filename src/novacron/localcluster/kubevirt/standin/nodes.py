@@ -1,12 +1,14 @@
 """The nodes that are played: their objects, their leases, and what KubeVirt looks for on them."""
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import novacron
-from novacron.localcluster.kubevirt.standin.world import NODES, World, now
+from novacron.localcluster.kubevirt.names import HANDLER, LAUNCHER_IMAGE, NAMESPACE
+from novacron.localcluster.kubevirt.standin.world import NODES, PODS, World, now
 from novacron.runtime.errors import AlreadyExists, ApiError, NotFound
 from novacron.runtime.resource import LEASES, Key, Object
 
@@ -57,6 +59,7 @@ class Nodes:
         """Have a node as it must be, also one that was deleted or has come back to life."""
         if key.name not in self.world.names:
             return None
+        await self._deploy(key.name)
         node = self.world.nodes.get(key)
         if node is None:
             await self._register(key.name)
@@ -64,6 +67,12 @@ class Nodes:
             await self._speak(key.name)
             await self._beat(key.name, heartbeat=True)
         return None
+
+    async def _deploy(self, name: str) -> None:
+        """Have the pod by which virt-api finds the node's virt-handler."""
+        if self.world.pods.get(Key(NAMESPACE, f"virt-handler-{name}")) is None:
+            with contextlib.suppress(AlreadyExists):
+                await self.world.client.create(PODS, _handler(name))
 
     async def _register(self, name: str) -> None:
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}
@@ -100,6 +109,26 @@ class Nodes:
             metadata = {"name": name, "namespace": LEASE_NAMESPACE}
             lease = {"apiVersion": LEASES.api_version, "kind": LEASES.kind}
             await self.world.client.create(LEASES, {**lease, "metadata": metadata, "spec": spec})
+
+
+def _handler(node: str) -> Object:
+    container = {"name": "virt-handler", "image": LAUNCHER_IMAGE}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"virt-handler-{node}",
+            "namespace": NAMESPACE,
+            "labels": {"kubevirt.io": HANDLER},
+        },
+        "spec": {
+            "nodeName": node,
+            "containers": [container],
+            "serviceAccountName": "kubevirt-handler",
+            "automountServiceAccountToken": False,
+            "tolerations": [{"operator": "Exists"}],
+        },
+    }
 
 
 def _labels(name: str) -> dict[str, str]:

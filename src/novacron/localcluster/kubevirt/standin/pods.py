@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
+from novacron.localcluster.kubevirt.names import HANDLER
 from novacron.localcluster.kubevirt.standin.wishes import failure, held, wishes
 from novacron.localcluster.kubevirt.standin.world import PODS, World, now, vanish
+from novacron.localcluster.ports import LOOPBACK
 from novacron.runtime.errors import NotFound
 from novacron.runtime.resource import Key, Object, key_of
 
@@ -37,7 +39,8 @@ class Pods:
             if instance is None or not is_active(pod, instance):
                 await vanish(self.world.client, PODS, pod)
             # Otherwise the guest is shut down first; that changes the instance.
-        elif not is_over(pod):
+        elif not is_over(pod) and (instance or not owner_of(pod)):
+            # A pod may be seen sooner than the instance it is there for.
             await self._go_on(pod, instance)
         return None
 
@@ -61,7 +64,8 @@ class Pods:
             await self._say(pod, _ended(pod, "Succeeded", "the guest is gone"))
         elif not is_running(pod):
             await self._attach(pod)
-            address = self.world.addresses.of(key_of(pod), _uid(pod))
+            near = _label(pod, "kubevirt.io") == HANDLER
+            address = LOOPBACK if near else self.world.addresses.of(key_of(pod), _uid(pod))
             await self._say(pod, _running(pod, address))
 
     async def _attach(self, pod: Object) -> None:

@@ -17,13 +17,24 @@ from novacron.runtime.reflector import Reflector
 from novacron.runtime.request import Request
 from novacron.runtime.resource import Key, Object, Resource
 
-__all__ = ["CLAIMS", "CLASSES", "NODES", "PODS", "VOLUMES", "World", "now", "vanish"]
+__all__ = [
+    "CLAIMS",
+    "CLASSES",
+    "DATA_VOLUMES",
+    "NODES",
+    "PODS",
+    "VOLUMES",
+    "World",
+    "now",
+    "vanish",
+]
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 PODS = Resource("", "v1", "pods", "Pod")
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+DATA_VOLUMES = Resource("cdi.kubevirt.io", "v1beta1", "datavolumes", "DataVolume")
 # Of pods; nothing can be reached there.
 NETWORK = IPv4Network("10.128.0.0/12")
 LAUNCHED_FOR = "kubevirt.io/created-by"
@@ -74,6 +85,8 @@ class World:
     volumes: Cache = field(default_factory=lambda: Cache(VOLUMES))
     classes: Cache = field(default_factory=lambda: Cache(CLASSES))
     addresses: Addresses = field(default_factory=Addresses)
+    # None where nobody imports images.
+    imports: Cache | None = None
     _launched: dict[str, set[Key]] = field(default_factory=dict)
     _owners: dict[Key, str] = field(default_factory=dict)
 
@@ -83,6 +96,7 @@ class World:
         return (
             *(self.nodes, self.pods, self.instances, self.migrations),
             *(self.claims, self.volumes, self.classes),
+            *([] if self.imports is None else [self.imports]),
         )
 
     async def follow(self) -> None:

@@ -1,0 +1,45 @@
+"""What virt-api passes on to the node of a guest: pauses, consoles, screens."""
+
+import os
+import pty
+import subprocess
+from typing import Any
+
+from kubevirt_bed import KubeVirtBed
+
+
+def test_a_guest_is_paused_and_goes_on(kubevirt: KubeVirtBed) -> None:
+    kubevirt.started("sleeper")
+    kubevirt.ask_instance("sleeper", "pause")
+    kubevirt.wait("it is not paused", lambda: kubevirt.printable("sleeper") == "Paused")
+    kubevirt.ask_instance("sleeper", "unpause")
+    kubevirt.wait("it does not go on", lambda: kubevirt.printable("sleeper") == "Running")
+
+
+def test_a_console_gives_back_what_is_typed(kubevirt: KubeVirtBed) -> None:
+    """virtctl, the API server and virt-api are all between the two ends."""
+    kubevirt.started("talker")
+    ours, theirs = pty.openpty()
+    command = ["console", "talker", "-n", kubevirt.namespace, f"--kubeconfig={kubevirt.kubeconfig}"]
+    child = subprocess.Popen(
+        [kubevirt.kubevirt.binaries / "virtctl", *command],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    heard = bytearray()
+
+    def hears(what: bytes) -> Any:
+        heard.extend(os.read(ours, 1024))
+        return what in heard
+
+    try:
+        kubevirt.wait("it does not greet", lambda: hears(b"no guest runs here"))
+        os.write(ours, b"xyzzy")
+        kubevirt.wait("it does not give it back", lambda: hears(b"xyzzy"))
+    finally:
+        child.kill()
+        child.wait()
+        os.close(ours)
