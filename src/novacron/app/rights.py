@@ -16,6 +16,7 @@ __all__ = [
     "OPERATOR",
     "OWN",
     "WEBHOOKS",
+    "far_kubevirt",
     "for_machines",
     "installing",
     "rbac",
@@ -119,6 +120,13 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("", ["secrets"], ["get", "create", "update", "delete"]),
         _rule("", ["nodes"], ["list"]),
     ]
+
+
+def far_kubevirt() -> list[Manifest]:
+    """Return what the kubeconfig of another cluster has to allow there."""
+    first = _rule("", ["namespaces"], ["get"], ["kube-system"])  # by whose UID clusters are known
+    attachments = _rule("k8s.cni.cncf.io", ["network-attachment-definitions"], ["list"])
+    return [*_in_kubevirt(), attachments, first]
 
 
 def installing(definitions: Collection[str]) -> list[Manifest]:

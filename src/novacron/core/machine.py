@@ -279,6 +279,9 @@ class Machine:
     taken away. Hosts of ``leftovers`` did not answer when the machine left them for good.
     ``only_host`` and ``leaving`` narrow down where it may be placed, and so does ``keeps_cpu``: it
     goes on running with the CPU that it was started with, which ``guest_cpu`` is the word for.
+
+    ``made_by`` tells what it was made by from whatever else its host's address may come to mean.
+    ``abandoned`` says that it may be forgotten when it is deleted and cannot be reached.
     """
 
     uid: str
@@ -307,6 +310,8 @@ class Machine:
     restart_allowed: bool = True
     restart_at_once: bool = False
     host: str | None = None
+    made_by: str = ""
+    abandoned: bool = False
     reserved: Resources | None = None
     devices: tuple[HostDevice, ...] = ()
     placed_because: str = ""

@@ -5,6 +5,7 @@ machine is comes from watches; nothing here asks again and again.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -65,7 +66,7 @@ RETAIN = "Retain"
 
 @dataclass(slots=True)
 class KubeVirtDriver:
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``VolumeKeeping``.
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Identified`` and ``VolumeKeeping``.
 
     ``owned`` says that machines are declared in this very cluster, so that what is made for them
     can refer to their declarations.
@@ -95,6 +96,17 @@ class KubeVirtDriver:
         await self.cluster.ready()
         return self._seen(self.cluster.of(ref.uid))
 
+    async def identity(self) -> str:
+        """Return what tells a cluster that is reached by a Secret; our own is always the same."""
+        return "" if self.owned else await self.cluster.identity()
+
+    async def is_still(self, identity: str) -> bool:
+        """Say whether the Secret still leads to this cluster."""
+        if await self.identity() in ("", identity):
+            return True
+        await self.cluster.again()
+        return False
+
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine in the cluster that carries an owner's UID."""
         await self._reached(host)
@@ -104,10 +116,11 @@ class KubeVirtDriver:
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine; what the cluster lacks for it is said in what is seen of it."""
         await self.cluster.ready()
-        with in_our_words():
+        with self._in_our_words():
             try:
-                claims = await self._foundations(plan)
-                made = await self._machine(plan)
+                async with self._attachments.in_use(plan):
+                    claims = await self._foundations(plan)
+                    made = await self._machine(plan)
             except Missing as lack:
                 return Accepted(seen=_unmade(plan, self.cluster.of(plan.ref.uid), lack))
         instance = self.cluster.of(plan.ref.uid).instance
@@ -121,7 +134,7 @@ class KubeVirtDriver:
             raise went_away(plan.ref.name)
         if plan.volumes is None:
             plan = replace(plan, volumes=claimed_volumes(has))
-        with in_our_words(plan.ref.name):
+        with self._in_our_words(plan.ref.name):
             try:
                 claims = await self._foundations(plan)
             except Missing as lack:
@@ -149,7 +162,7 @@ class KubeVirtDriver:
         if has.machine is None:
             raise went_away(ref.name)
         strategy = "Always" if want is Power.ON else "Halted"
-        with in_our_words(ref.name):
+        with self._in_our_words(ref.name):
             if has.machine["spec"].get("runStrategy") != strategy:
                 patch = {"spec": {"runStrategy": strategy, "running": None}}
                 vm = await self.cluster.client.patch(MACHINES, ref.name, patch, ref.namespace)
@@ -163,7 +176,7 @@ class KubeVirtDriver:
         await self.cluster.ready()
         self.cluster.waits(ref.uid, waits=False)
         has = self.cluster.of(ref.uid)
-        with in_our_words():
+        with self._in_our_words():
             if (vm := has.machine or await self._heard_of_again(ref)) is not None:
                 await self._remove(MACHINES, vm)
                 return Accepted(seen=_leaving(self._seen(replace(has, machine=vm))))
@@ -175,6 +188,7 @@ class KubeVirtDriver:
             for claim in has.claims:
                 if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
                     await self._remove(CLAIMS, claim)
+            await self._attachments.tidy(ref.namespace)
         return Accepted()
 
     async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
@@ -191,7 +205,7 @@ class KubeVirtDriver:
         """Delete volumes that were made for a machine which is gone."""
         await self.cluster.ready()
         doomed = set(volumes)
-        with in_our_words():
+        with self._in_our_words():
             for claim in self.cluster.of(ref.uid).claims:
                 if claim["metadata"]["labels"].get(DISK) in doomed:
                     await self._remove(CLAIMS, claim)
@@ -207,7 +221,7 @@ class KubeVirtDriver:
                     f"volume {volume} is a machine's: take it off that machine first",
                     reason="VolumeInUse",
                 )
-            with in_our_words():
+            with self._in_our_words():
                 await self._remove(CLAIMS, claim)
             return
         raise Rejected(
@@ -218,12 +232,15 @@ class KubeVirtDriver:
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the cluster as one host: what its nodes have together."""
         await self.cluster.ready()
-        with in_our_words():
+        with self._in_our_words():
             yield await facts_of(self.cluster)
 
     async def close(self) -> None:
         """Stop following the cluster."""
         await self.cluster.close()
+
+    def _in_our_words(self, machine: str | None = None) -> AbstractContextManager[None]:
+        return in_our_words(machine, self.cluster.refused)
 
     def _seen(self, has: Belongings) -> Observed | None:
         return observed(has, self.cluster.settings)

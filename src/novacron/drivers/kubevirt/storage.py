@@ -11,7 +11,7 @@ from novacron.core.quantity import format_mib, mib
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.convert import marks
-from novacron.drivers.kubevirt.missing import Missing, name_taken
+from novacron.drivers.kubevirt.missing import Missing, is_namespace, name_taken, no_namespace
 from novacron.drivers.kubevirt.modes import claim_modes
 from novacron.drivers.kubevirt.names import CLAIMS, DISK, GROWN, RECLAIM, VOLUME, claim_name
 from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
@@ -72,6 +72,10 @@ class Claims:
         body = await self._claim(plan, disk, storage_class)
         try:
             made = await self.cluster.client.create(CLAIMS, body)
+        except NotFound as error:
+            if is_namespace(error):
+                raise no_namespace(self.cluster.name, plan.ref.namespace) from error
+            raise
         except AlreadyExists:
             name = body["metadata"]["name"]
             made = await self.cluster.client.get(CLAIMS, name, plan.ref.namespace)

@@ -1,12 +1,14 @@
 """Names by which this family knows its own: finalizer, labels, annotations."""
 
 __all__ = [
+    "ABANDON",
     "BOOT_SOURCE",
     "BOOT_SOURCE_TYPE",
     "CDROM_EJECTED",
     "FINALIZER",
     "KUBEVIRT_CONFIG",
     "MACHINE",
+    "MADE_IN",
     "MANAGED_BY",
     "MANAGER",
     "OS_INSTALLED",
@@ -21,6 +23,10 @@ MANAGER = "kubevirt-operator"
 
 # Which KubeVirt cluster a machine is on.
 KUBEVIRT_CONFIG = "vitistack.io/kubevirt-config"
+# Which one it was made in, as we wrote it down.
+MADE_IN = "vitistack.io/made-in"
+# That a machine may be forgotten whose cluster cannot be reached any more.
+ABANDON = "vitistack.io/abandon"
 # Upstream's signals: the guest is installed, or whoever installs wants the medium out.
 OS_INSTALLED = "vitistack.io/os-installed"
 CDROM_EJECTED = "vitistack.io/cdrom-ejected"

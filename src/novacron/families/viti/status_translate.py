@@ -11,6 +11,8 @@ from novacron.core.machine import Machine, Observed, Power
 from novacron.core.quantity import MIB, format_mib
 from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import Attachment, SeenVolume
+from novacron.families.viti.marks import KUBEVIRT_CONFIG
+from novacron.families.viti.pin import asked_for, pin_of
 from novacron.families.viti.resolve import without_effect
 from novacron.families.wording import conditions_of, written_conditions, written_time
 
@@ -33,12 +35,15 @@ PHASES = {
 }
 # What the specification calls failures of the cluster, whichever of our words it was.
 API_ERROR = "KubeVirtApiError"
+# That another cluster was asked for later than a Machine was made.
+STAYS = "StaysInCluster"
 REASONS = {
     "HostUnreachable": API_ERROR,
     "HostTrouble": API_ERROR,
     "HypervisorError": API_ERROR,
     "KubeVirtRefused": API_ERROR,
     "CredentialsMissing": API_ERROR,
+    "OtherHost": API_ERROR,
 }
 # What may come yet, without a change of the Machine itself.
 MAY_COME = frozenset({"NetworkConfigurationNotFound"})
@@ -59,11 +64,12 @@ def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
     before: Object = obj.get("status") or {}
     status = dict(before)
     told = tuple(map(_in_its_words, report.conditions))
-    ignored: dict[str, Condition | None] = {IGNORED: _ignored(obj["spec"])}
+    more: dict[str, Condition | None] = {IGNORED: _ignored(obj["spec"]), **_stays(obj)}
     moment = report.at or datetime.now(UTC)
-    status["conditions"] = written_conditions(merge_conditions(told, ignored, moment))
+    status["conditions"] = written_conditions(merge_conditions(told, more, moment))
     status["observedGeneration"] = machine.generation
-    status["provider"] = machine.host
+    pin = pin_of(obj)
+    status["provider"] = str(pin) if pin else None
     # A machine that nobody could ask about yet waits like any other that is new.
     status["phase"] = _phase(report) or before.get("phase") or PENDING
     status |= _told(report.conditions, status.get("phase"))
@@ -90,6 +96,22 @@ def refused(obj: Object, why: Rejected, now: datetime) -> Object:
     status["observedGeneration"] = obj["metadata"]["generation"]
     status |= _told(conditions, status.get("phase"))
     return _dated(obj, status, now)
+
+
+def _stays(obj: Object) -> dict[str, Condition | None]:
+    """Say of a Machine that asks for another cluster than it is in that it stays there."""
+    pin, asked = pin_of(obj), asked_for(obj)
+    if pin is None or pin.secret == asked.secret:
+        return {STAYS: None}
+    there, here = (
+        f"the cluster of Secret {each.secret}" if each.secret else "the operator's own cluster"
+        for each in (asked, pin)
+    )
+    message = (
+        f"it was made in {here} and stays there; it asks for {there} by now: set the annotation "
+        f"{KUBEVIRT_CONFIG} back, or delete the Machine and create it anew"
+    )
+    return {STAYS: Condition(STAYS, "True", "MadeElsewhere", message)}
 
 
 def _ignored(spec: Object) -> Condition | None:

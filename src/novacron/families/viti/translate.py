@@ -20,8 +20,9 @@ from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.viti import values
 from novacron.families.viti.addresses import addresses_of
 from novacron.families.viti.cloud_init import told_by
-from novacron.families.viti.marks import FINALIZER, KUBEVIRT_CONFIG, owned_labels
+from novacron.families.viti.marks import ABANDON, FINALIZER, owned_labels
 from novacron.families.viti.nics import attachment_of, nics_of
+from novacron.families.viti.pin import asked_for, checked, pin_of, pinned
 from novacron.families.viti.resolve import is_ours, resolve
 from novacron.families.viti.status_translate import refused, written
 from novacron.families.viti.templates import DEFAULT_CLASS
@@ -33,8 +34,6 @@ Object = dict[str, Any]
 
 API_VERSION, KIND, NETWORK_KIND = "vitistack.io/v1alpha1", "Machine", "NetworkConfiguration"
 NETWORKS, CLASSES = "networkconfigurations", "machineclasses"
-# Who is asked for machines that name nobody: the cluster that they are declared in.
-HERE = "kubevirt://"
 
 
 class _Nothing:
@@ -82,11 +81,15 @@ class MachineKind:
 
         None for a machine of another provider: somebody else looks after it.
         """
-        metadata = obj["metadata"]
         if not is_ours(obj["spec"]):
             return None
-        pinned = (obj.get("status") or {}).get("provider")
-        return Holding(metadata["uid"], pinned or _address(metadata), Resources())
+        metadata = obj["metadata"]
+        where = pin_of(obj) or asked_for(obj)
+        return Holding(metadata["uid"], where.address(metadata["namespace"]), Resources())
+
+    def claimed(self, obj: Object, identity: str) -> Object:
+        """Return the object with our finalizer and the record of where its machine is made."""
+        return pinned(obj, identity)
 
     def status(self, obj: Object, machine: Machine, report: MachineReport) -> Object:
         """Return the object's whole status after a round."""
@@ -98,6 +101,7 @@ class MachineKind:
 
     def _machine(self, obj: Object) -> Machine:
         metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
+        checked(obj)
         decided = resolve(obj, self._classes(), new=not status.get("vmName"))
         size = decided.size
         first = next(disk for disk in size.disks if disk.boot)
@@ -113,6 +117,8 @@ class MachineKind:
             wanted=wanted,
             reserved=wanted,
             host=holding.host,
+            made_by=(pin_of(obj) or asked_for(obj)).cluster,
+            abandoned=(metadata.get("annotations") or {}).get(ABANDON) == "true",
             image=decided.image.source if decided.image else "",
             checksum=decided.image.checksum if decided.image else None,
             power=Power.ON if spec.get("running", True) else Power.OFF,
@@ -165,11 +171,6 @@ class MachineKind:
             return replace(plain, network=attachment.existing)
         segment = Segment(attachment.bridge, attachment.vlan, _declared(found))
         return replace(plain, network=nic.network, segment=segment)
-
-
-def _address(metadata: Object) -> str:
-    secret = (metadata.get("annotations") or {}).get(KUBEVIRT_CONFIG)
-    return f"{HERE}{metadata['namespace']}/{secret}" if secret else HERE
 
 
 def _declared(network: Object) -> Declaration:
