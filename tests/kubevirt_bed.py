@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from api import Api, Refused
+from chart.audit import Audit
 from control_plane import ALL, discard, throw_away
+from novacron.app.rights import OPERATOR
 from novacron.localcluster.binaries import locate
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.kubevirt.addition import KubeVirt
@@ -29,6 +31,7 @@ __all__ = [
     "FAIL",
     "HOLD",
     "KubeVirtBed",
+    "audit_of",
     "claim",
     "fresh_namespace",
     "migration",
@@ -217,13 +220,21 @@ def migration(name: str, instance: str, notes: dict[str, str] | None = None) -> 
     }
 
 
+def audit_of(directory: Path) -> Audit:
+    """What the operator asked of the cluster in a directory."""
+    return Audit(directory, OPERATOR)
+
+
 def new_bed(directory: Path, *, imports: bool = False) -> KubeVirtBed:
     """Start a cluster with KubeVirt in a directory of its own; ``stop_bed`` ends it.
 
     With ``imports`` it is as if CDI were installed too.
     """
     cache = Home.default().cache
-    plane = throw_away(directory, locate(cache, None, Silent()), ALL, {**FLAGS, **PATIENCE})
+    directory.mkdir(parents=True, exist_ok=True)
+    flags = {name: [*value] for name, value in {**FLAGS, **PATIENCE}.items()}
+    flags["kube-apiserver"] = [*flags.get("kube-apiserver", []), *audit_of(directory).flags]
+    plane = throw_away(directory, locate(cache, None, Silent()), ALL, flags)
     kubevirt = KubeVirt(plane, locate_kubevirt(cache, Silent()), imports=imports)
     plane.start()
     kubevirt.start()

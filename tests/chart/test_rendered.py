@@ -183,3 +183,34 @@ def test_it_can_live_in_any_namespace(helm: Helm, namespace: str) -> None:
     text = helm.template(namespace=namespace)
     assert f"--namespace={namespace}" in text
     assert ("novacron-system" in text) == (namespace == "novacron-system")
+
+
+def test_the_values_of_the_viti_stacks_operator_do_what_they_say(render: Render) -> None:
+    """Whoever comes from there keeps their values."""
+    values = [
+        "image.repository=mirror/novacron",
+        "image.tag=v9",
+        "image.pullPolicy=Always",
+        "replicaCount=2",
+        "resources.limits.cpu=1",
+        "resources.limits.memory=1Gi",
+        "resources.requests.cpu=200m",
+        "resources.requests.memory=256Mi",
+        "nodeSelector.disk=ssd",
+        "tolerations[0].operator=Exists",
+        "affinity.nodeAffinity.x=y",
+        "families.viti=true",
+    ]
+    (deployment,) = [each for each in render(*values) if each["kind"] == "Deployment"]
+    assert deployment["spec"]["replicas"] == 2
+    pod = deployment["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    assert (container["image"], container["imagePullPolicy"]) == ("mirror/novacron:v9", "Always")
+    assert container["resources"] == {
+        "limits": {"cpu": 1, "memory": "1Gi"},
+        "requests": {"cpu": "200m", "memory": "256Mi"},
+    }
+    assert "--families=novacron,viti" in container["args"]
+    assert pod["nodeSelector"] == {"disk": "ssd"}
+    assert pod["tolerations"] == [{"operator": "Exists"}]
+    assert pod["affinity"] == {"nodeAffinity": {"x": "y"}}

@@ -204,8 +204,11 @@ def is_ready(vm: Object) -> bool:
 
 
 def test_every_right_is_used_and_nothing_is_forbidden(audited: Audited, render: Render) -> None:
-    """The API server itself tells what the operator asks for."""
-    manifests = render(*ALL_ON, hooks=False)
+    """The API server itself tells what the operator asks for.
+
+    Of Machines it is told in tests/e2e/kubevirt/test_rights.py, where there is a KubeVirt.
+    """
+    manifests = render(hooks=False)
     audited.live(manifests)
     # Certificates that somebody damaged are made anew.
     patch = ("--type=merge", "--patch", '{"data": {"tls.crt": "AAAA"}}')

@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from novacron.core.cloud_init import joined as joined_texts
-from novacron.families.viti.boot_order import boot_order
-from novacron.families.viti.changes import How, Standing, changes_between, worst
 from novacron.families.viti.mac import stable_mac
 from novacron.families.viti.resolve import resolve
 from novacron.families.viti.templates import BUILT_IN
@@ -40,14 +38,6 @@ specs = st.fixed_dictionaries(
         ),
     },
 )
-standings = st.builds(
-    Standing,
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-    plugged=st.just(frozenset({"data"})),
-)
 
 
 def resolved(spec: dict[str, Any]) -> Resolved:
@@ -66,44 +56,10 @@ def test_every_disk_is_there_once_and_one_boots(spec: dict[str, Any]) -> None:
 
 
 @given(specs)
-def test_no_two_devices_share_a_place_in_the_boot_order(spec: dict[str, Any]) -> None:
-    """KubeVirt refuses the whole machine otherwise, and a place of 0 too."""
-    order = boot_order(resolved(spec))
-    places = [*order.disks.values(), *order.nics.values(), *([order.cdrom] if order.cdrom else [])]
-    assert len(set(places)) == len(places)
-    assert all(place >= 1 for place in places)
-
-
-@given(specs)
 def test_interfaces_have_addresses_of_their_own(spec: dict[str, Any]) -> None:
     """Whatever they are called."""
     macs = [nic.mac for nic in resolved(spec).nics]
     assert len(set(macs)) == len(macs)
-
-
-@given(specs, standings)
-def test_the_same_machine_is_no_change(spec: dict[str, Any], standing: Standing) -> None:
-    """Or a restart would follow a restart."""
-    assert changes_between(resolved(spec), resolved(spec), standing) == ()
-
-
-@given(specs, specs, standings)
-def test_a_cluster_that_can_do_less_never_makes_a_change_cheaper(
-    old: dict[str, Any], new: dict[str, Any], standing: Standing
-) -> None:
-    """What needs a restart where all is possible needs one everywhere."""
-    best = worst(changes_between(resolved(old), resolved(new), Standing(plugged=standing.plugged)))
-    assert worst(changes_between(resolved(old), resolved(new), standing)) >= best
-
-
-@given(specs, specs)
-def test_only_shrinking_disks_is_impossible(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """All else is a matter of a restart at most."""
-    before = {disk.name: disk.size_mib for disk in resolved(old).size.disks}
-    after = {disk.name: disk.size_mib for disk in resolved(new).size.disks}
-    shrinks = any(after[name] < before[name] for name in before.keys() & after.keys())
-    found = changes_between(resolved(old), resolved(new), Standing())
-    assert (worst(found) is How.NEVER) == shrinks
 
 
 @given(st.text(max_size=40), st.text(max_size=40))

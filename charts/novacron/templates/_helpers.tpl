@@ -15,6 +15,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
 
+{{- define "novacron.replicas" -}}
+{{ .Values.replicaCount | default .Values.replicas }}
+{{- end }}
+
 {{/* The families that are on, with commas. */}}
 {{- define "novacron.families" -}}
 {{- $on := list }}

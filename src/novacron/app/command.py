@@ -45,9 +45,12 @@ def operator() -> None:
 # fmt: off
 @operator.command()
 @click.option("--leader-elect/--no-leader-elect", default=True, show_default=True,
+              envvar="LEADER_ELECTION", show_envvar=True,
               help="Place machines only while holding the leader's lease.")
-@click.option("--metrics-bind-addr", default=":8080", show_default=True, help="For Prometheus.")
+@click.option("--metrics-bind-addr", default=":8080", show_default=True,
+              envvar="METRICS_BIND_ADDRESS", show_envvar=True, help="For Prometheus.")
 @click.option("--health-probe-bind-addr", default=":8081", show_default=True,
+              envvar="HEALTH_PROBE_BIND_ADDRESS", show_envvar=True,
               help="For /healthz and /readyz.")
 @click.option("--webhook-bind-addr", default=":9443", show_default=True, help="For webhooks.")
 @click.option("--webhook-url", envvar="WEBHOOK_URL", show_envvar=True,
@@ -65,6 +68,7 @@ def operator() -> None:
               show_envvar=True, callback=lambda _context, _parameter, value: split(value),
               help="With commas; empty means all.")
 @click.option("--namespace", default="novacron-system", show_default=True,
+              envvar="NAMESPACE", show_envvar=True,
               help="The operator's own: leases and certificates.")
 @click.option("--simulation-file", type=click.Path(dir_okay=False, path_type=Path),
               default="/var/lib/novacron/simulation.db", show_default=True,

@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from novacron.app.kubevirt_metrics import CONTROLLER, KubeVirtMetrics
 from novacron.app.nodes import node_marks
 from novacron.app.registry import HOST_KIND, HOSTS, Family
 from novacron.app.settings import Settings
@@ -68,6 +69,7 @@ class Controllers:
     inventory: InventoryWatch = field(init=False)
     certificates: Certificates = field(init=False)
     machine_metrics: MachineMetrics = field(init=False)
+    kubevirt_metrics: KubeVirtMetrics = field(init=False)
     _caches: list[Cache] = field(default_factory=list)
     _reflectors: list[Reflector] = field(default_factory=list)
     _placers: list[tuple[Cache, Controller]] = field(default_factory=list)
@@ -83,6 +85,7 @@ class Controllers:
         self.drivers.news = self.inventory.heard
         self.certificates = Certificates(self.ledger, self.inventory.heard)
         self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
+        self.kubevirt_metrics = KubeVirtMetrics(self.ownership.owns, self.metrics)
         # Hosts before machines, so that drivers are there when machines are first looked at.
         self._add_hosts()
         self.ledger.follow_namespaces(self._cache(NAMESPACES, ("",)))
@@ -169,6 +172,8 @@ class Controllers:
         cache = self._cache(resource, self.settings.watch_namespaces or ("",))
         if isinstance(kind, ReferringKind):
             kind = self._with_related(family, cache, kind)
+        if family.made_in_kubevirt:
+            self._count_in_kubevirt(family, cache)
         self.machine_metrics.follow(cache)
         placed = isinstance(kind, PlacedKind)
         if isinstance(kind, PlacedKind):
@@ -204,6 +209,15 @@ class Controllers:
             # Nothing is to be done about a machine before the placer wrote our finalizer.
             lambda obj: not placed or kind.finalizer in (obj["metadata"].get("finalizers") or ()),
         )
+        if family.made_in_kubevirt:
+            self._owned[resource].observer = self.kubevirt_metrics
+            self._owned[resource].about = partial(_about, cache)
+
+    def _count_in_kubevirt(self, family: Family, cache: Cache) -> None:
+        related = [each for each in self._caches if each.resource in family.related]
+        self.kubevirt_metrics.follow(cache, {each.resource.plural: each for each in related})
+        self.drivers.made = self.kubevirt_metrics.made
+        self.drivers.left = self.kubevirt_metrics.left
 
     def _with_related(self, family: Family, cache: Cache, kind: ReferringKind) -> MachineKind:
         """Follow what objects of a kind refer to; return the kind that can look it up."""
@@ -277,3 +291,15 @@ class Controllers:
         for cache in self._caches:
             await cache.synced()
         await self.inventory.run()
+
+
+def _about(cache: Cache, key: Key) -> dict[str, object]:
+    """Return how a Machine is called in log lines, as its specification has it."""
+    obj = cache.get(key) or {}
+    phase = (obj.get("status") or {}).get("phase") or "Pending"
+    return {
+        "controller": CONTROLLER,
+        "machine": key.name,
+        "namespace": key.namespace,
+        "phase": phase,
+    }

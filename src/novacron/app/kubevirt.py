@@ -66,7 +66,7 @@ async def _far(client: Client, namespace: str, name: str) -> AsyncIterator[Clien
             f"the {KUBECONFIG} of Secret {namespace}/{name} cannot be used: {error}",
             reason="KubeVirtApiError",
         ) from error
-    async with Client(connection) as far:
+    async with Client(connection, observer=client.observer) as far:
         yield far
 
 

@@ -62,6 +62,8 @@ class Operator:
                 self.now,
             )
             registry.register(controllers.machine_metrics)
+            if any(family.made_in_kubevirt for family in families):
+                registry.register(controllers.kubevirt_metrics)
             ownership.gained = controllers.gained
             ownership.drain = controllers.drain
             ownership.begun = controllers.begun

@@ -16,6 +16,7 @@ __all__ = [
     "OPERATOR",
     "OWN",
     "WEBHOOKS",
+    "far_kubevirt",
     "for_machines",
     "installing",
     "rbac",
@@ -100,7 +101,11 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("kubevirt.io", ["virtualmachines"], [*made, "update"]),
         _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch", "delete"]),
         _rule("kubevirt.io", ["kubevirts"], ["list", "watch"]),
-        _rule("subresources.kubevirt.io", ["virtualmachines/stop"], ["update"]),
+        _rule(
+            "subresources.kubevirt.io",
+            [f"virtualmachines/{what}" for what in ("stop", "addvolume", "removevolume")],
+            ["update"],
+        ),
         _rule("", ["persistentvolumeclaims"], made),
         # What the scheduler says of those that it has no node for.
         _rule("", ["pods"], ["list", "watch"]),
@@ -115,6 +120,13 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("", ["secrets"], ["get", "create", "update", "delete"]),
         _rule("", ["nodes"], ["list"]),
     ]
+
+
+def far_kubevirt() -> list[Manifest]:
+    """Return what the kubeconfig of another cluster has to allow there."""
+    first = _rule("", ["namespaces"], ["get"], ["kube-system"])  # by whose UID clusters are known
+    attachments = _rule("k8s.cni.cncf.io", ["network-attachment-definitions"], ["list"])
+    return [*_in_kubevirt(), attachments, first]
 
 
 def installing(definitions: Collection[str]) -> list[Manifest]:

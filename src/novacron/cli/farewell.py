@@ -37,7 +37,8 @@ def farewell(
     hints = [
         *([f"export KUBECONFIG=$({novacron} kubeconfig)"] if kubectl else []),
         f"{prefix} get virtualmachines.novacron.io",
-        *([f"{prefix} get vm.kubevirt.io,vmi -A"] if kubevirt else []),
+        *([f"{prefix} apply -f examples/50-machine-basic.yaml"] if kubevirt else []),
+        *([f"{prefix} get machines,vm.kubevirt.io,vmi -A"] if kubevirt else []),
         f"{novacron} vm describe {FIRST_MACHINE}",
         *([f"{novacron} console {FIRST_MACHINE}"] if welcomed.console else []),
         f"{novacron} vm create web --image builtin://tiny --wait",

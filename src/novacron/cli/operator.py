@@ -58,6 +58,8 @@ class OperatorProcess:
         own = (
             f"--kubeconfig={kubeconfig}",
             f"--simulation-file={self.directory / 'simulation.db'}",
+            # Not what a variable of the user's shell says that means something else to them.
+            "--namespace=novacron-system",
         )
         program = Program(
             NAME,

@@ -104,6 +104,12 @@ class Up:
     def _wants_kubevirt(self) -> bool:
         return KUBEVIRT in self.additions or is_added(self.home.cluster)
 
+    @property
+    def _served(self) -> tuple[str, ...]:
+        """The families to serve; who has KubeVirt here has it for its Machines."""
+        added = ["viti"] if self._wants_kubevirt else []
+        return tuple(dict.fromkeys((*self.families, *added)))
+
     def _for_build(self) -> list[Package]:
         ready_made = self.kubernetes_bin or os.environ.get(BIN_VARIABLE)
         here = bool(ready_made) or complete(cached(self.home.cache))
@@ -123,8 +129,8 @@ class Up:
 
         async def apply() -> str:
             async with connected(target) as client:
-                await install_crds(client, self.wiring.crds(self.families, self.minimum_memory))
-                await apply_all(client, self.wiring.rbac(self.families))
+                await install_crds(client, self.wiring.crds(self._served, self.minimum_memory))
+                await apply_all(client, self.wiring.rbac(self._served))
                 return client.connection.server
 
         with self.display.step("Kinds and roles"):
@@ -132,7 +138,7 @@ class Up:
 
     def _operator(self, kubeconfig: Path, flags: Sequence[str], *, webhooks: bool) -> bool:
         told = (*flags, *self.provider.operator_flags())
-        wanted = [f"--families={','.join(self.families)}", *told]
+        wanted = [f"--families={','.join(self._served)}", *told]
         process = OperatorProcess(self.home)
         with self.display.step("Operator"):
             return process.start(self.wiring.operator, kubeconfig, wanted, webhooks=webhooks)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from novacron.controllers.certificates import Certificates
 from novacron.controllers.pace import Pace
-from novacron.controllers.ports import MachineKind, PlacedKind
+from novacron.controllers.ports import AddressedKind, MachineKind, PlacedKind
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
@@ -60,7 +60,7 @@ class MachineController:
             return await self._remove(obj, finalizers) if ours else None
         if self.kind.holding(obj) is None:
             return None  # the placer's write will wake it
-        if not ours:
+        if not ours and not isinstance(self.kind, AddressedKind):
             # The placer writes it with the placement, so somebody took it away.
             await self.writer.finalizers(obj, [*finalizers, self.kind.finalizer])
             obj = self.writer.cache.get(key) or obj
@@ -73,6 +73,8 @@ class MachineController:
             if await self.writer.status(obj, self.kind.refusal(obj, error, self.now())):
                 self.events.warning(obj, error.reason, str(error))
             return error.again
+        if isinstance(self.kind, AddressedKind) and not _is_claimed(obj, self.kind.finalizer):
+            return await self._claim(self.kind, obj, machine)
         cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
         if machine.move_over or cancelled:
             await self._forget_move(obj, machine)
@@ -87,6 +89,13 @@ class MachineController:
             await self._write(obj, machine, broken(machine, error, self.now()))
             raise
         return await self._finish(obj, machine, round_)
+
+    async def _claim(self, kind: AddressedKind, obj: Object, machine: Machine) -> timedelta | None:
+        """Write down where a machine is made before it is, together with our finalizer."""
+        found = await self.reconciler.identity_for(machine)
+        if not isinstance(found, str):
+            return await self._finish(obj, machine, Round({"Created": found}))
+        return await self._advance(await self.writer.replace(kind.claimed(obj, found)))
 
     async def _forget_move(self, obj: Object, machine: Machine) -> None:
         """Take away the record of a move that has ended, and write down where the machine is."""
@@ -169,6 +178,10 @@ class MachineController:
         written = await self.writer.status(obj, self.kind.status(obj, machine, report))
         if written and report.write_usage:
             self._usage_written[machine.uid] = self.now()
+
+
+def _is_claimed(obj: Object, finalizer: str) -> bool:
+    return finalizer in (obj["metadata"].get("finalizers") or ())
 
 
 def _log(round_: Round) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from novacron.controllers.ports import HostKind
@@ -43,12 +43,15 @@ def _connects_by(host: DeclaredHost) -> tuple[object, ...]:
 class DriverPool:
     """Satisfies ``core.driver.Drivers``; also remembers which hosts do not answer.
 
-    ``news`` gets the UID of every machine of which a host says by itself that it changed.
+    ``news`` gets the UID of every machine of which a host says by itself that it changed. ``made``
+    and ``left`` are told of every driver that is made, and of every host that has none any more.
     """
 
     kind: HostKind
     makers: Mapping[str, MakeDriver]
     news: Callable[[str], None] | None = None
+    made: Callable[[str, Driver], None] | None = None
+    left: Callable[[str], None] | None = None
     _connected: dict[str, _Connected] = field(default_factory=dict)
     _trouble: dict[str, str] = field(default_factory=dict)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -69,6 +72,12 @@ class DriverPool:
             return None
         self._connect(DeclaredHost(uid="", name=host, driver=driver, endpoint=host))
         return self._connected[host].driver
+
+    def leave_unused(self, used: Callable[[str], Collection[str]]) -> None:
+        """Let go of what is reached by an address alone and has no machines any more."""
+        for name, connected in list(self._connected.items()):
+            if connected.host.endpoint == name and not used(name):
+                self._let_go(name)
 
     def hosts(self) -> list[str]:
         """Return the names of all hosts there is a driver for."""
@@ -119,11 +128,15 @@ class DriverPool:
             driver.on_change(self.news)
         self._let_go(host.name)
         self._connected[host.name] = _Connected(host, driver)
+        if self.made is not None:
+            self.made(host.name, driver)
 
     def _let_go(self, name: str) -> None:
         self._trouble.pop(name, None)
         connected = self._connected.pop(name, None)
         if connected is not None:
+            if self.left is not None:
+                self.left(name)
             task = asyncio.get_running_loop().create_task(connected.driver.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)

@@ -43,6 +43,7 @@ class InventoryWatch:
         """Go round all hosts for ever."""
         async with asyncio.TaskGroup() as looks:
             while True:
+                self.drivers.leave_unused(self.ledger.machines_on)
                 hosts = self.drivers.hosts()
                 for host in hosts:
                     # One that takes its time must not keep us from the others.

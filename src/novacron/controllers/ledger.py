@@ -34,6 +34,7 @@ class Ledger:
     owners: dict[str, Owner] = field(default_factory=dict)
     declared: dict[str, DeclaredHost] = field(default_factory=dict)
     _on_host: dict[str, set[str]] = field(default_factory=dict)
+    _addresses: dict[str, str] = field(default_factory=dict)
     _uids: dict[Owner, str] = field(default_factory=dict)
     _assumed: set[str] = field(default_factory=set)
     _assumed_moves: set[str] = field(default_factory=set)
@@ -87,13 +88,12 @@ class Ledger:
             uid = change.object["metadata"]["uid"] if change.object else None
             if before is not None and before != uid:
                 self._gone(owner)
-                for machines in self._on_host.values():
-                    machines.discard(before)
+                self._be_at(before, None)
             holding = kind.holding(change.object) if change.object else None
             if uid is not None and holding is not None:
                 self._uids[owner] = uid
                 self.owners[uid] = owner
-                self._on_host.setdefault(holding.host, set()).add(uid)
+                self._be_at(uid, holding.host)
 
         cache.subscribe(changed)
 
@@ -165,6 +165,14 @@ class Ledger:
             return None
         devices = tuple(device.address for device in holding.devices)
         return Held(holding.host, holding.resources, self._neighbour(obj, kind), devices)
+
+    def _be_at(self, uid: str, address: str | None) -> None:
+        before = self._addresses.pop(uid, None)
+        if before is not None and before != address:
+            self._on_host[before].discard(uid)
+        if address is not None:
+            self._addresses[uid] = address
+            self._on_host.setdefault(address, set()).add(uid)
 
     def _host_changed(self, change: Change) -> None:
         name = change.key.name

@@ -13,7 +13,7 @@ from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
 from novacron.core.surroundings import Reference, Surroundings
 
-__all__ = ["HostKind", "MachineKind", "PlacedKind", "ReferringKind"]
+__all__ = ["AddressedKind", "HostKind", "MachineKind", "PlacedKind", "ReferringKind"]
 
 
 class MachineKind(Protocol):
@@ -70,6 +70,14 @@ class PlacedKind(MachineKind, Protocol):
 
     def unplaced(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return the object without finalizer and record, for a machine that was never made."""
+
+
+@runtime_checkable
+class AddressedKind(MachineKind, Protocol):
+    """A kind whose objects say themselves where their machines are made."""
+
+    def claimed(self, obj: dict[str, Any], identity: str) -> dict[str, Any]:
+        """Return the object with our finalizer and the record of where its machine is made."""
 
 
 @runtime_checkable

@@ -9,18 +9,20 @@ from novacron.controllers.machine import DELETION, LIFECYCLE, REMOVED
 from novacron.controllers.passage import Passage
 from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
-from novacron.controllers.round import Round, Scope
+from novacron.controllers.round import Happening, Round, Scope
 from novacron.controllers.snapshots import Tended, tend
-from novacron.core.driver import Driver, Drivers
+from novacron.core.driver import Driver, Drivers, Identified
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import Machine, Observed
 from novacron.core.move import Move
-from novacron.core.steps import Blocked, Outcome, Step, Wait, run_steps
+from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
 
 __all__ = ["MachineReconciler"]
 
 LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
+OTHER_HOST = "OtherHost"
+OUT_OF_REACH = frozenset({"HostUnreachable", "HostTrouble", "HostUnknown", OTHER_HOST})
 
 
 def utc_now() -> datetime:
@@ -58,9 +60,25 @@ class MachineReconciler:
         if machine.deleting and (waits := await self._withdrawn(machine)):
             return Round({REMOVED: waits})
         done = await self._steps(machine, DELETION if machine.deleting else LIFECYCLE)
+        if machine.deleting and machine.abandoned and _is_out_of_reach(done):
+            return _forgotten(machine)
         if machine.leftovers and not machine.deleting and done.seen is not None:
             return await tidied(machine, done, self.drivers)
         return done
+
+    async def identity_for(self, machine: Machine) -> str | Wait | Blocked:
+        """Return what tells the host of a machine from others, or why it cannot be reached.
+
+        For machines that nobody placed: one is made only where it can be removed again.
+        """
+        driver = await self._reached(machine)
+        if isinstance(driver, (Wait, Blocked)):
+            return driver
+        try:
+            await driver.observe(machine.ref)
+            return await driver.identity() if isinstance(driver, Identified) else ""
+        except DriverError as error:
+            return _silent(error)
 
     def _passage(self, machine: Machine, move: Move) -> Passage:
         return Passage(machine, move, self.drivers, self.may_act, self.now(), self.grace)
@@ -80,18 +98,13 @@ class MachineReconciler:
 
     async def _steps(self, machine: Machine, steps: Sequence[Step[Scope]]) -> Round:
         first = steps[0].condition
-        driver = self.drivers.named(machine.ref.host)
-        if driver is None:
-            return Round({first: _no_host(machine)})
-        if trouble := self.drivers.trouble(machine.ref.host):
-            # Whoever noticed asks again and wakes the machines of a host that is back.
-            return Round({first: Wait("HostUnreachable", MUCH_LATER, trouble)})
+        driver = await self._reached(machine)
+        if isinstance(driver, (Wait, Blocked)):
+            return Round({first: driver})
         try:
             seen = None if self._is_new(machine) else await self._look(driver, machine)
-        except Unreachable as error:
-            return Round({first: Wait("HostUnreachable", LATER, str(error))})
         except DriverError as error:
-            return Round({first: Wait("HostTrouble", LATER, str(error))})
+            return Round({first: _silent(error)})
         now = self.now()
         scope = Scope(
             machine, driver, seen, self.may_act, now, self.grace, self.restarts, self.requests
@@ -106,6 +119,22 @@ class MachineReconciler:
             tended.report,
             tended.again,
         )
+
+    async def _reached(self, machine: Machine) -> Driver | Wait | Blocked:
+        """Return the driver for a machine, or why it may not be asked at present."""
+        driver = self.drivers.named(machine.ref.host)
+        if driver is None:
+            return _no_host(machine)
+        if trouble := self.drivers.trouble(machine.ref.host):
+            # Whoever noticed asks again and wakes the machines of a host that is back.
+            return Wait("HostUnreachable", MUCH_LATER, trouble)
+        if not machine.made_by or not isinstance(driver, Identified):
+            return driver
+        try:
+            still = await driver.is_still(machine.made_by)
+        except DriverError as error:
+            return _silent(error)
+        return driver if still else _another(machine)
 
     async def _look(self, driver: Driver, machine: Machine) -> Observed | None:
         listed = self.just_listed(machine.ref.host, machine.uid)
@@ -129,3 +158,26 @@ def _no_host(machine: Machine) -> Blocked:
         "HostUnknown",
         f"host {machine.host} is not declared any more; declare it again to reach the machine",
     )
+
+
+def _silent(error: DriverError) -> Wait:
+    reason = "HostUnreachable" if isinstance(error, Unreachable) else "HostTrouble"
+    return Wait(reason, LATER, str(error))
+
+
+def _another(machine: Machine) -> Wait:
+    message = (
+        f"{machine.host} leads to another one than it was made in ({machine.made_by}): have it "
+        "lead there again, or delete the machine and create it anew"
+    )
+    return Wait(OTHER_HOST, MUCH_LATER, message)
+
+
+def _is_out_of_reach(done: Round) -> bool:
+    return any(outcome.reason in OUT_OF_REACH for outcome in done.outcomes.values())
+
+
+def _forgotten(machine: Machine) -> Round:
+    message = f"forgotten as asked; what there may be of it on {machine.host} was not removed"
+    happened = (Happening("Abandoned", message, warning=True),)
+    return Round({REMOVED: Done("Abandoned", message)}, happened=happened)

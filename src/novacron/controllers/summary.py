@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from novacron.controllers.round import PENDING, Round
+from novacron.core.change import REASONS, How, told, worst
 from novacron.core.conditions import Condition, condition_of, merge_conditions
 from novacron.core.machine import Machine, Observed
 from novacron.core.migration import NO_CERTIFICATES
@@ -33,6 +34,7 @@ def summarise(
     if round_.snapshots is not None or not machine.snapshots.any:
         claims["Snapshotted"] = round_.snapshots.claim if round_.snapshots else None
     claims["RestartRequired"] = _restart_required(machine, round_)
+    claims["ChangePending"] = _change_pending(machine, round_)
     if round_.refused:
         full = round_.outcomes["Created"]
         claims["Placed"] = Condition("Placed", "False", full.reason, full.message)
@@ -84,6 +86,17 @@ def _live_migratable(machine: Machine, round_: Round, uncertified: str | None) -
     if (obstacle := _obstacle(round_.seen, uncertified)) is not None:
         return Condition(name, "False", *obstacle)
     return Condition(name, "True", "MigrationCapable", "VM can be live migrated")
+
+
+def _change_pending(machine: Machine, round_: Round) -> Condition | None:
+    """Say what was asked for and has not taken effect, what that takes, and why not less."""
+    pending = round_.seen.pending if round_.seen else ()
+    if not pending:
+        return None
+    how, message = worst(pending), told(pending)
+    if how is How.RESTART and not machine.restart_allowed:
+        message += "; spec.updateStrategy allows no restart, so it waits until you make one"
+    return Condition("ChangePending", "True", REASONS[how], message)
 
 
 def _obstacle(seen: Observed, uncertified: str | None) -> tuple[str, str] | None:

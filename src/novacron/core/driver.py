@@ -23,6 +23,7 @@ __all__ = [
     "Display",
     "Driver",
     "Drivers",
+    "Identified",
     "Inventory",
     "Said",
     "Watching",
@@ -103,6 +104,17 @@ class Watching(Protocol):
 
     def on_change(self, tell: Callable[[str], None]) -> None:
         """Have the UID of every machine told that changed in any way; called on the event loop."""
+
+
+@runtime_checkable
+class Identified(Protocol):
+    """A driver whose address may come to mean another hypervisor than it meant."""
+
+    async def identity(self) -> str:
+        """Return what tells the hypervisor from every other; empty where nothing does."""
+
+    async def is_still(self, identity: str) -> bool:
+        """Say whether it is the one it was; where not, find out anew how to reach it."""
 
 
 class ConsoleStream(Protocol):

@@ -7,6 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from novacron.core.affinity import Affinity, Neighbour, Toleration
+from novacron.core.change import Change
 from novacron.core.cloud_init import Told
 from novacron.core.conditions import Condition
 from novacron.core.declaration import Declaration
@@ -207,12 +208,15 @@ class Observed:
     ordered again.
 
     ``resources`` is what the machine has; ``after_restart`` what it will have once it was off,
-    where that is different, and ``awaits_restart`` names all that does. ``recipe`` is the plan's
+    where that is different, and ``awaits_restart`` names all that does. ``pending`` is all that was
+    asked for and has not taken effect, by what it takes. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
     somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
     those that bind it to its host. ``ran`` is what was done for the guest since it was started.
     ``immovable`` says what about it keeps it from moving while it runs. ``cpu`` is the word for
     the one that a running guest sees, where the hypervisor keeps it.
+
+    ``first_volume`` is the first disk, where more is known of it than its size.
 
     Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``parts``
     are what it says of things the machine consists of, and ``hindered`` is what keeps it waiting.
@@ -231,6 +235,7 @@ class Observed:
     abandoned: bool = False
     after_restart: Resources | None = None
     awaits_restart: tuple[str, ...] = ()
+    pending: tuple[Change, ...] = ()
     recipe: str | None = None
     drifted: str | None = None
     ended: str | None = None
@@ -239,6 +244,7 @@ class Observed:
     ran: tuple[Ran, ...] = ()
     volumes: tuple[SeenVolume, ...] = ()
     cpu: str = ""
+    first_volume: SeenVolume | None = None
     node: str | None = None
     parts: tuple[Condition, ...] = ()
     hindered: Hindrance | None = None
@@ -273,6 +279,9 @@ class Machine:
     taken away. Hosts of ``leftovers`` did not answer when the machine left them for good.
     ``only_host`` and ``leaving`` narrow down where it may be placed, and so does ``keeps_cpu``: it
     goes on running with the CPU that it was started with, which ``guest_cpu`` is the word for.
+
+    ``made_by`` tells what it was made by from whatever else its host's address may come to mean.
+    ``abandoned`` says that it may be forgotten when it is deleted and cannot be reached.
     """
 
     uid: str
@@ -301,6 +310,8 @@ class Machine:
     restart_allowed: bool = True
     restart_at_once: bool = False
     host: str | None = None
+    made_by: str = ""
+    abandoned: bool = False
     reserved: Resources | None = None
     devices: tuple[HostDevice, ...] = ()
     placed_because: str = ""

@@ -13,7 +13,7 @@ from novacron.core.steps import Blocked, Done, Outcome
 __all__ = ["MIGRATING", "MachineReport", "Phase", "phase_of", "placed_of", "ready_of"]
 
 # Reasons of a step that could not look at the machine.
-UNSEEN = frozenset({"HostUnreachable", "HostTrouble"})
+UNSEEN = frozenset({"HostUnreachable", "HostTrouble", "OtherHost"})
 # The reason of a step that waits for a move.
 MIGRATING = "Migrating"
 

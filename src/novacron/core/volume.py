@@ -51,13 +51,22 @@ class Attachment(StrEnum):
     """How a volume is joined to its machine now."""
 
     PENDING = "Pending"
+    ATTACHING = "Attaching"
     ATTACHED = "Attached"
+    GROWING = "Growing"
     AWAITS_RESTART = "AwaitsRestart"
     DETACHING = "Detaching"
     DETACHED = "Detached"
 
 
-JOINED = frozenset({Attachment.ATTACHED, Attachment.AWAITS_RESTART})
+JOINED = frozenset(
+    {
+        Attachment.ATTACHING,
+        Attachment.ATTACHED,
+        Attachment.GROWING,
+        Attachment.AWAITS_RESTART,
+    }
+)
 APART = frozenset({Attachment.DETACHED, Attachment.DETACHING})
 
 
@@ -87,13 +96,19 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class SeenVolume:
-    """A volume as it is: ``id`` is what it is called within its namespace, also when kept."""
+    """A volume as it is: ``id`` is what it is called within its namespace, also when kept.
+
+    ``size_mib`` is how large it is to be, ``has_mib`` how large it is while it grows, and ``note``
+    what is left to do about it.
+    """
 
     name: str
     size_mib: int
     attachment: Attachment
     id: str
     storage_class: str | None = None
+    has_mib: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

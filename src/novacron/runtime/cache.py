@@ -55,6 +55,9 @@ class Cache:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self._entries
+
     def subscribe(self, handler: Callable[[Change], None]) -> None:
         """Have every change told, beginning with what is there already."""
         self._handlers.append(handler)

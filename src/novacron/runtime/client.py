@@ -175,10 +175,15 @@ class Client:
         return Page(items, metadata["resourceVersion"], metadata.get("continue", ""))
 
     async def list(
-        self, resource: Resource, namespace: str | None = None, *, selector: str | None = None
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        selector: str | None = None,
+        labels: str | None = None,
     ) -> list[Object]:
         """Return all objects of a collection."""
-        pages = self.pages(resource, namespace, selector=selector)
+        pages = self.pages(resource, namespace, selector=selector, labels=labels)
         return [item async for page in pages for item in page.items]
 
     async def pages(

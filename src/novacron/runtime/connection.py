@@ -93,10 +93,10 @@ def from_text(text: str) -> Connection:
     try:
         document = dict(yaml.safe_load(text) or {})
         _require_self_contained(document)
-    except (yaml.YAMLError, ValueError, TypeError, AttributeError) as error:
+        return _from_documents({Path("the kubeconfig"): document}, None)
+    except (yaml.YAMLError, ValueError, TypeError, AttributeError, KeyError):
         # What is wrong with it may quote a secret.
-        raise NoCluster("it is not a kubeconfig") from error
-    return _from_documents({Path("the kubeconfig"): document}, None)
+        raise NoCluster("it is not a kubeconfig") from None
 
 
 def _require_self_contained(document: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
@@ -18,6 +18,8 @@ __all__ = ["RECONCILE", "Controller", "ReconcileObserver", "Reconciling"]
 
 log = logging.getLogger(__name__)
 
+About = Callable[[Key], Mapping[str, object]]
+
 CONFLICT_PAUSE = timedelta(milliseconds=20)
 
 
@@ -27,14 +29,20 @@ def anything(_: Object) -> bool:
 
 
 class Reconciling:
-    """What is being reconciled in the current task; log lines carry it."""
+    """What is being reconciled in the current task; log lines carry it.
 
-    __slots__ = ("controller", "key", "number")
+    ``about`` says more, when a line is written.
+    """
 
-    def __init__(self, controller: str, key: Key, number: int) -> None:
+    __slots__ = ("about", "controller", "key", "number")
+
+    def __init__(
+        self, controller: str, key: Key, number: int, about: "About | None" = None
+    ) -> None:
         self.controller = controller
         self.key = key
         self.number = number
+        self.about = about
 
 
 RECONCILE: contextvars.ContextVar[Reconciling | None] = contextvars.ContextVar(
@@ -63,6 +71,7 @@ class Controller:
     workers: int = 16
     observer: ReconcileObserver | None = None
     queue: Queue = field(default_factory=Queue)
+    about: About | None = None
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
     _attempts: dict[Key, "asyncio.Task[None]"] = field(default_factory=dict)
 
@@ -120,7 +129,7 @@ class Controller:
             del self._attempts[key]
 
     async def _attempt(self, key: Key) -> None:
-        RECONCILE.set(Reconciling(self.name, key, next(self._numbers)))
+        RECONCILE.set(Reconciling(self.name, key, next(self._numbers), self.about))
         loop = asyncio.get_running_loop()
         started = loop.time()
         result = "success"

@@ -16,7 +16,9 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the line."""
         line = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(
+                timespec="milliseconds"
+            ),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -48,6 +50,7 @@ def _context(record: logging.LogRecord) -> dict[str, object]:
             "controller": now.controller,
             "object": str(now.key),
             "reconcile": now.number,
+            **(now.about(now.key) if now.about else {}),
         }
     return fields | getattr(record, "fields", {})
 

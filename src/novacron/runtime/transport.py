@@ -34,7 +34,7 @@ class Transport:
         self._server_name = (connection.server_name or self._host) if self._tls else None
         # Not compressed: within a cluster, bytes are cheaper than the CPU of both ends.
         self._headers = (
-            f"Host: {host_header}\r\nAccept: application/json\r\n"
+            f"Host: {host_header}\r\nAccept: application/json, */*\r\n"
             "Accept-Encoding: identity\r\nUser-Agent: novacron\r\n"
         )
         self._free: deque[HttpConnection] = deque()

@@ -41,7 +41,7 @@ def test_a_json_line_carries_what_is_reconciled(
     configure_logs("info", "json")
     logging.getLogger("novacron.x").info("placed on %s", "h1", extra={"fields": {"step": "Placed"}})
     (line,) = map(json.loads, lines(capsys))
-    assert line.pop("time").endswith("+00:00")
+    assert line.pop("timestamp").endswith("+00:00")
     assert line == {
         "level": "info",
         "logger": "novacron.x",

@@ -21,11 +21,12 @@ from novacron.drivers.kubevirt.names import (
     STORAGE_CLASSES,
     UID,
 )
+from novacron.drivers.kubevirt.settings import Settings, settings_of
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.client import Client
-from novacron.runtime.errors import NotFound
+from novacron.runtime.errors import ApiError, Forbidden, NotFound, Unauthorized
 from novacron.runtime.reflector import Reflector
-from novacron.runtime.resource import Key, Object
+from novacron.runtime.resource import NAMESPACES, Key, Object
 
 __all__ = ["Belongings", "Cluster", "Index"]
 
@@ -35,6 +36,9 @@ PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.05
 NO_NODE = "spec.nodeName="
 RECONNECT_SECONDS = 60.0
+# Credentials that were refused may have been replaced already.
+REFUSED_SECONDS = 5.0
+FIRST_NAMESPACE = "kube-system"
 INSTALL = "https://kubevirt.io/user-guide/cluster_admin/installation"
 
 
@@ -109,7 +113,8 @@ class Cluster:
     claims: Index = field(init=False)
     unplaced: Index = field(init=False)
     classes: Cache = field(default_factory=lambda: Cache(STORAGE_CLASSES))
-    settings: Cache = field(default_factory=lambda: Cache(KUBEVIRTS))
+    installed: Cache = field(default_factory=lambda: Cache(KUBEVIRTS))
+    settings: Settings = field(default_factory=Settings)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _tell: Callable[[str], None] | None = None
     _waiting: set[str] = field(default_factory=set)
@@ -120,6 +125,8 @@ class Cluster:
     _secrets: list[Reflector] = field(default_factory=list)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     _opened_at: float = 0.0
+    _identity: str | None = None
+    _refused: bool = False
 
     def __post_init__(self) -> None:
         self.machines = Index(Cache(MACHINES), self._told)
@@ -127,7 +134,8 @@ class Cluster:
         self.claims = Index(Cache(CLAIMS), self._told)
         # Pods have none for a moment only; whoever looks at the machine later sees who still does.
         self.unplaced = Index(Cache(PODS), lambda _: None)
-        for told_of_abilities in (self.classes, self.settings):
+        self.installed.subscribe(self._settings_changed)
+        for told_of_abilities in (self.classes, self.installed):
             told_of_abilities.subscribe(self._can_do_more)
 
     @property
@@ -186,17 +194,47 @@ class Cluster:
         """
         (self._waiting.add if waits else self._waiting.discard)(uid)
 
+    async def identity(self) -> str:
+        """Return what tells the cluster from all others; empty where we may not know."""
+        await self.ready()
+        if self._identity is None:
+            try:
+                found = await self.client.get(NAMESPACES, FIRST_NAMESPACE)
+                self._identity = str(found["metadata"]["uid"])
+            except (Forbidden, NotFound):
+                self._identity = ""
+            except ApiError as error:
+                raise Unreachable(error.message) from error
+        return self._identity
+
+    def refused(self) -> None:
+        """Note that the cluster does not know us any more, so that we say anew who we are."""
+        self._refused = True
+
+    async def again(self) -> None:
+        """Find out anew how the cluster is reached, unless that was done a moment ago."""
+        async with self._opening:
+            if self._age > RECONNECT_SECONDS:
+                await self.close()
+
     async def close(self) -> None:
         """Stop following."""
         opened, self._open, self._client = self._open, None, None
+        self._identity, self._refused = None, False
         self._reflectors = []
         if opened is not None:
             await opened.aclose()
 
     @property
     def _is_hopeless(self) -> bool:
-        age = asyncio.get_running_loop().time() - self._opened_at
-        return self.trouble is not None and age > RECONNECT_SECONDS
+        refused = any(isinstance(each.trouble, Unauthorized) for each in self._reflectors)
+        if refused or self._refused:
+            return self._age > REFUSED_SECONDS
+        return self.trouble is not None and self._age > RECONNECT_SECONDS
+
+    @property
+    def _age(self) -> float:
+        return asyncio.get_running_loop().time() - self._opened_at
 
     async def _begin(self) -> None:
         self._opened_at = asyncio.get_running_loop().time()
@@ -209,7 +247,7 @@ class Cluster:
             for namespace in self.namespaces
         ]
         self._reflectors.append(Reflector(self._client, self.classes))
-        self._secrets = [Reflector(self._client, self.settings)]
+        self._secrets = [Reflector(self._client, self.installed)]
         self._secrets += [
             Reflector(self._client, self.unplaced.cache, each, selector=NO_NODE, labels=UID)
             for each in self.namespaces
@@ -250,6 +288,10 @@ class Cluster:
         del change
         for uid in self._waiting:
             self._told(uid)
+
+    def _settings_changed(self, change: Change) -> None:
+        del change
+        self.settings = settings_of(self.installed.objects())
 
 
 async def _ended(task: "asyncio.Task[None]") -> None:

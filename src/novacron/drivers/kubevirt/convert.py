@@ -25,7 +25,15 @@ from novacron.drivers.kubevirt.names import (
     secret_name,
 )
 
-__all__ = ["boot_places", "is_pod_network", "marks", "owned_by", "template", "virtual_machine"]
+__all__ = [
+    "boot_places",
+    "has_addresses",
+    "is_pod_network",
+    "marks",
+    "owned_by",
+    "template",
+    "virtual_machine",
+]
 
 Object = dict[str, Any]
 
@@ -112,6 +120,11 @@ def template(plan: MachinePlan) -> Object:
     }
 
 
+def has_addresses(plan: MachinePlan) -> bool:
+    """Say whether some interface is not simply set up by asking its network."""
+    return any(not nic.plain for nic in plan.nics)
+
+
 def _named(nics: Sequence[Nic]) -> list[Nic]:
     """Return interfaces that all have a name, as KubeVirt wants it."""
     return [replace(nic, name=nic.name or f"net{number}") for number, nic in enumerate(nics)]
@@ -166,7 +179,7 @@ def _cloud_init(plan: MachinePlan) -> Object | None:
     Always a Secret: what is written into the object itself may have 2048 bytes, for all to read.
     """
     told = plan.told or Told()
-    about_network = bool(told.network_data or told.network_source)
+    about_network = bool(told.network_data or told.network_source) or has_addresses(plan)
     if not (plan.user_data or told.user_data or told.user_source or about_network):
         return None
     secret = {"name": secret_name(plan.ref)}

@@ -5,6 +5,7 @@ machine is comes from watches; nothing here asks again and again.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,9 +25,9 @@ from novacron.core.machine import (
 )
 from novacron.core.quantity import mib
 from novacron.core.volume import KeptVolume
-from novacron.drivers.kubevirt.allowed import check_machine_type
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
-from novacron.drivers.kubevirt.convert import virtual_machine
+from novacron.drivers.kubevirt.convert import template, virtual_machine
+from novacron.drivers.kubevirt.disks import volume_id_of
 from novacron.drivers.kubevirt.errors import in_our_words, went_away
 from novacron.drivers.kubevirt.facts import facts_of
 from novacron.drivers.kubevirt.guest_data import GuestData, ReadSource
@@ -35,7 +36,6 @@ from novacron.drivers.kubevirt.look import (
     has_no_node,
     observed,
     storage_part,
-    volume_id_of,
 )
 from novacron.drivers.kubevirt.missing import Missing, name_taken
 from novacron.drivers.kubevirt.names import (
@@ -51,6 +51,7 @@ from novacron.drivers.kubevirt.names import (
 )
 from novacron.drivers.kubevirt.networks import Attachments
 from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
+from novacron.drivers.kubevirt.plugging import Plugs, joined, plugs_of
 from novacron.drivers.kubevirt.storage import Claims, claimed_volumes
 from novacron.runtime.client import Request
 from novacron.runtime.errors import AlreadyExists, NotFound
@@ -65,7 +66,7 @@ RETAIN = "Retain"
 
 @dataclass(slots=True)
 class KubeVirtDriver:
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``VolumeKeeping``.
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Identified`` and ``VolumeKeeping``.
 
     ``owned`` says that machines are declared in this very cluster, so that what is made for them
     can refer to their declarations.
@@ -93,25 +94,37 @@ class KubeVirtDriver:
     async def observe(self, ref: MachineRef) -> Observed | None:
         """Tell how the machine is; None means it does not exist."""
         await self.cluster.ready()
-        return observed(self.cluster.of(ref.uid))
+        return self._seen(self.cluster.of(ref.uid))
+
+    async def identity(self) -> str:
+        """Return what tells a cluster that is reached by a Secret; our own is always the same."""
+        return "" if self.owned else await self.cluster.identity()
+
+    async def is_still(self, identity: str) -> bool:
+        """Say whether the Secret still leads to this cluster."""
+        if await self.identity() in ("", identity):
+            return True
+        await self.cluster.again()
+        return False
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine in the cluster that carries an owner's UID."""
         await self._reached(host)
-        found = (observed(self.cluster.of(uid)) for uid in self.cluster.uids())
+        found = (self._seen(self.cluster.of(uid)) for uid in self.cluster.uids())
         return [each for each in found if each is not None]
 
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine; what the cluster lacks for it is said in what is seen of it."""
         await self.cluster.ready()
-        with in_our_words():
+        with self._in_our_words():
             try:
-                claims = await self._foundations(plan)
-                made = await self._machine(plan)
+                async with self._attachments.in_use(plan):
+                    claims = await self._foundations(plan)
+                    made = await self._machine(plan)
             except Missing as lack:
                 return Accepted(seen=_unmade(plan, self.cluster.of(plan.ref.uid), lack))
         instance = self.cluster.of(plan.ref.uid).instance
-        return Accepted(seen=observed(Belongings(made, instance, claims)))
+        return Accepted(seen=self._seen(Belongings(made, instance, claims)))
 
     async def resize(self, plan: MachinePlan) -> Accepted:
         """Give the machine what the plan says; KubeVirt knows what a running guest can take."""
@@ -121,19 +134,26 @@ class KubeVirtDriver:
             raise went_away(plan.ref.name)
         if plan.volumes is None:
             plan = replace(plan, volumes=claimed_volumes(has))
-        with in_our_words(plan.ref.name):
+        with self._in_our_words(plan.ref.name):
             try:
                 claims = await self._foundations(plan)
             except Missing as lack:
                 raise Rejected(lack.message, reason=lack.reason, again=lack.again) from lack
-            wanted = _changed(vm, plan, owned=self.owned)
-            changed = await self.cluster.client.replace(MACHINES, wanted)
-            self.cluster.machines.cache.seen(changed)
             instance = self.cluster.of(plan.ref.uid).instance
+            plugs = plugs_of(vm, instance, template(plan)["spec"], self.cluster.settings)
+            vm = await self._written(vm, _changed(vm, instance, plan, plugs, owned=self.owned))
+            await plugs.order(self.cluster.client, plan.ref)
             if instance is not None and has_no_node(instance):
                 # As it is it would wait for ever; KubeVirt makes one that is as it is to be.
                 await self._remove(INSTANCES, instance)
-        return Accepted(seen=observed(Belongings(changed, instance, claims)))
+        return Accepted(seen=self._seen(Belongings(vm, instance, claims)))
+
+    async def _written(self, vm: Object, wanted: Object) -> Object:
+        if wanted == vm:
+            return vm
+        changed = await self.cluster.client.replace(MACHINES, wanted)
+        self.cluster.machines.cache.seen(changed)
+        return changed
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine; a forced stop asks the guest nothing."""
@@ -142,32 +162,33 @@ class KubeVirtDriver:
         if has.machine is None:
             raise went_away(ref.name)
         strategy = "Always" if want is Power.ON else "Halted"
-        with in_our_words(ref.name):
+        with self._in_our_words(ref.name):
             if has.machine["spec"].get("runStrategy") != strategy:
                 patch = {"spec": {"runStrategy": strategy, "running": None}}
                 vm = await self.cluster.client.patch(MACHINES, ref.name, patch, ref.namespace)
                 self.cluster.machines.cache.seen(vm)
             if force and want is Power.OFF and has.instance is not None:
                 await self._unplug(ref)
-        return Accepted(seen=observed(self.cluster.of(ref.uid)))
+        return Accepted(seen=self._seen(self.cluster.of(ref.uid)))
 
     async def delete(self, ref: MachineRef) -> Accepted:
         """Remove the machine first, then its first disk, its Secret and what only it used."""
         await self.cluster.ready()
         self.cluster.waits(ref.uid, waits=False)
         has = self.cluster.of(ref.uid)
-        with in_our_words():
+        with self._in_our_words():
             if (vm := has.machine or await self._heard_of_again(ref)) is not None:
                 await self._remove(MACHINES, vm)
-                return Accepted(seen=_leaving(observed(replace(has, machine=vm))))
+                return Accepted(seen=_leaving(self._seen(replace(has, machine=vm))))
             if has.instance is not None:
                 # It goes with its machine, unless that was deleted without it.
                 await self._remove(INSTANCES, has.instance)
-                return Accepted(seen=_leaving(observed(has)))
+                return Accepted(seen=_leaving(self._seen(has)))
             await self._guest_data.remove(ref)
             for claim in has.claims:
                 if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
                     await self._remove(CLAIMS, claim)
+            await self._attachments.tidy(ref.namespace)
         return Accepted()
 
     async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
@@ -184,7 +205,7 @@ class KubeVirtDriver:
         """Delete volumes that were made for a machine which is gone."""
         await self.cluster.ready()
         doomed = set(volumes)
-        with in_our_words():
+        with self._in_our_words():
             for claim in self.cluster.of(ref.uid).claims:
                 if claim["metadata"]["labels"].get(DISK) in doomed:
                     await self._remove(CLAIMS, claim)
@@ -200,7 +221,7 @@ class KubeVirtDriver:
                     f"volume {volume} is a machine's: take it off that machine first",
                     reason="VolumeInUse",
                 )
-            with in_our_words():
+            with self._in_our_words():
                 await self._remove(CLAIMS, claim)
             return
         raise Rejected(
@@ -211,12 +232,18 @@ class KubeVirtDriver:
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the cluster as one host: what its nodes have together."""
         await self.cluster.ready()
-        with in_our_words():
+        with self._in_our_words():
             yield await facts_of(self.cluster)
 
     async def close(self) -> None:
         """Stop following the cluster."""
         await self.cluster.close()
+
+    def _in_our_words(self, machine: str | None = None) -> AbstractContextManager[None]:
+        return in_our_words(machine, self.cluster.refused)
+
+    def _seen(self, has: Belongings) -> Observed | None:
+        return observed(has, self.cluster.settings)
 
     async def _reached(self, host: str) -> None:
         """Be connected to the cluster that is asked for."""
@@ -227,7 +254,7 @@ class KubeVirtDriver:
     async def _foundations(self, plan: MachinePlan) -> tuple[Object, ...]:
         """Have all that a VirtualMachine refers to; return its claims."""
         self.cluster.waits(plan.ref.uid, waits=True)
-        check_machine_type(plan, self.cluster.settings.objects())
+        self.cluster.settings.require_machine_type(plan.hardware.machine_type)
         await self._attachments.ensure(plan)
         claims = await self._claims.ensure(plan, self.cluster.of(plan.ref.uid))
         await self._guest_data.ensure(plan)
@@ -280,13 +307,15 @@ class KubeVirtDriver:
             return
 
 
-def _changed(vm: Object, plan: MachinePlan, *, owned: bool) -> Object:
+def _changed(
+    vm: Object, instance: Object | None, plan: MachinePlan, plugs: Plugs, *, owned: bool
+) -> Object:
     """Return the VirtualMachine as it is to be; what others added beside our part stays."""
     wanted = virtual_machine(plan, owned=owned)
     kept = vm["spec"]["template"]
-    template = wanted["spec"]["template"]
-    labels = {**(kept["metadata"].get("labels") or {}), **template["metadata"]["labels"]}
-    spec = {**template["spec"]}
+    asked = wanted["spec"]["template"]
+    labels = {**(kept["metadata"].get("labels") or {}), **asked["metadata"]["labels"]}
+    spec = joined(vm, instance, asked["spec"], plugs)
     for name in ("architecture", "evictionStrategy", "terminationGracePeriodSeconds"):
         if name in kept["spec"]:
             spec[name] = kept["spec"][name]

@@ -1,6 +1,6 @@
 """What an answer of the cluster means for a machine, in the core's words."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -19,13 +19,20 @@ MUCH_LATER = timedelta(seconds=60)
 
 
 @contextmanager
-def in_our_words(machine: str | None = None) -> Iterator[None]:
+def in_our_words(
+    machine: str | None = None, refused: Callable[[], None] | None = None
+) -> Iterator[None]:
     """Raise the core's errors for those of the API server.
 
     ``machine`` is the name of one that was there a moment ago, where only that can be missing.
+    ``refused`` is called where the cluster does not know us any more.
     """
     try:
         yield
+    except api.Unauthorized as error:
+        if refused is not None:
+            refused()
+        raise Unreachable(f"the cluster refuses our credentials: {error.message}") from error
     except api.ApiError as error:
         raise _meant(error, machine) from error
 

@@ -5,11 +5,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from novacron.core.cloud_init import Source, Told, joined
 from novacron.core.conditions import Condition
+from novacron.core.guest_network import network_configuration
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.drivers.kubevirt.cluster import Cluster
-from novacron.drivers.kubevirt.convert import marks
+from novacron.drivers.kubevirt.convert import has_addresses, marks
 from novacron.drivers.kubevirt.missing import Missing, name_taken
 from novacron.drivers.kubevirt.names import SECRETS, secret_name
 from novacron.drivers.kubevirt.ownership import belongs_to
@@ -70,6 +73,8 @@ class GuestData:
         network = told.network_data
         if told.network_source is not None:
             network = await self._fetched(plan.ref, told.network_source)
+        if network is None and has_addresses(plan):
+            network = orjson.dumps(network_configuration((nic.mac or "", nic) for nic in plan.nics))
         found = {"userdata": joined(tuple(parts)), "networkdata": network}
         return {name: base64.b64encode(value).decode() for name, value in found.items() if value}
 

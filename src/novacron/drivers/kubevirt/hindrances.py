@@ -4,14 +4,14 @@ Pure: objects in, a sentence out. What is over in a moment when all is well is s
 has taken longer than that.
 """
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from novacron.core.machine import Hindrance
 from novacron.drivers.kubevirt.cluster import Belongings
+from novacron.drivers.kubevirt.view import condition
 
-__all__ = ["SLOW", "hindrance", "ignored", "is_pending", "said_by"]
+__all__ = ["SLOW", "hindrance", "ignored", "is_pending"]
 
 Object = dict[str, Any]
 
@@ -54,18 +54,12 @@ def is_pending(claim: Object) -> bool:
     return (claim.get("status") or {}).get("phase") != "Bound"
 
 
-def said_by(obj: Object | None, name: str) -> Mapping[str, str]:
-    """Return the condition of this name of an object; nothing where it has none."""
-    claims = ((obj or {}).get("status") or {}).get("conditions") or ()
-    return next((each for each in claims if each["type"] == name), {})
-
-
 def _no_room(has: Belongings) -> Hindrance | None:
     # KubeVirt passes it on, but may fail to for ever where the scheduler was faster than it.
-    scheduled = said_by(has.instance, "PodScheduled") or said_by(has.unplaced, "PodScheduled")
+    scheduled = condition(has.instance, "PodScheduled") or condition(has.unplaced, "PodScheduled")
     if _state(has.machine) != UNSCHEDULABLE and scheduled.get("reason") != "Unschedulable":
         return None
-    said = scheduled.get("message") or said_by(has.machine, "Ready").get("message")
+    said = scheduled.get("message") or condition(has.machine, "Ready").get("message")
     if said and ABOUT_CLAIMS in said and any(map(is_pending, has.claims)):
         return None
     why = f": {said}" if said else ""
@@ -101,12 +95,12 @@ def _unbound(has: Belongings) -> Hindrance | None:
 
 
 def _failing(vm: Object) -> Hindrance | None:
-    state, said = _state(vm), said_by(vm, "Synchronized")
+    state, said = _state(vm), condition(vm, "Synchronized")
     cause = said.get("message") if said.get("status") == "False" else None
     if state in FAILING:
         because = f" ({cause})" if cause else ""
         return Hindrance("VMFailed", f"{state}{because}: {FAILING[state]}")
-    failure = said_by(vm, "Failure")
+    failure = condition(vm, "Failure")
     if failure.get("status") == "True":
         why = failure.get("message") or failure.get("reason") or "it does not say why"
         return Hindrance("VMFailed", f"KubeVirt cannot start it: {why}")

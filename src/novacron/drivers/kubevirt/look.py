@@ -9,16 +9,20 @@ from typing import Any
 
 import orjson
 
+from novacron.core.change import Change, How
 from novacron.core.conditions import Condition
 from novacron.core.machine import Hindrance, Observed, Power, Resources
 from novacron.core.quantity import mib
-from novacron.core.volume import Attachment, SeenVolume
+from novacron.drivers.kubevirt.changes import changes
 from novacron.drivers.kubevirt.cluster import Belongings
-from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending, said_by
-from novacron.drivers.kubevirt.names import APPLIED, DISK, RECIPE, UID, VOLUME
+from novacron.drivers.kubevirt.disks import growing, is_first, seen_volume
+from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending
+from novacron.drivers.kubevirt.names import APPLIED, RECIPE, UID
 from novacron.drivers.kubevirt.sameness import difference
+from novacron.drivers.kubevirt.settings import Settings
+from novacron.drivers.kubevirt.view import as_requested, condition
 
-__all__ = ["has_no_node", "observed", "storage_part", "volume_id_of"]
+__all__ = ["PATIENCE", "has_no_node", "observed", "storage_part"]
 
 Object = dict[str, Any]
 
@@ -28,7 +32,7 @@ ENDED = ("Succeeded", "Failed")
 STORAGE, NETWORK, MACHINE = "StorageReady", "NetworkReady", "VirtualMachineReady"
 
 
-def observed(has: Belongings) -> Observed | None:
+def observed(has: Belongings, settings: Settings) -> Observed | None:
     """Return how a machine is; None when there is neither it nor an instance of it."""
     vm, vmi = has.machine, has.instance
     shown = vm or vmi
@@ -38,7 +42,9 @@ def observed(has: Belongings) -> Observed | None:
     hindered = hindrance(has) if changing == "start" else None
     configured = _configured(vm or {}, has.claims)
     runs = _current(vmi, configured) if vmi and power is Power.ON else configured
-    movable = said_by(vmi, "LiveMigratable")
+    movable = condition(vmi, "LiveMigratable")
+    settled = vm is not None and vmi is not None and power is Power.ON and not changing
+    pending = _pending(has, settings) if settled else ()
     return Observed(
         uid=shown["metadata"]["labels"][UID],
         vm_id=shown["metadata"]["uid"],
@@ -51,11 +57,15 @@ def observed(has: Belongings) -> Observed | None:
         abandoned=changing == "create",
         due=(PATIENCE if hindered else SLOW) if changing else None,
         after_restart=configured if configured != runs else None,
-        awaits_restart=_awaits_restart(vm, vmi) if power is Power.ON and not changing else (),
+        awaits_restart=_awaits_restart(vm, vmi, pending) if settled else (),
+        pending=pending,
         recipe=(shown["metadata"].get("annotations") or {}).get(RECIPE) if vm else None,
         drifted=_drifted(vm, has.claims) if vm else None,
         ended=_ended(vmi),
-        volumes=tuple(_volume(claim, vm) for claim in has.claims if not _is_first(claim, vm)),
+        volumes=tuple(seen_volume(each, vm, vmi) for each in has.claims if not is_first(each, vm)),
+        first_volume=next(
+            (seen_volume(each, vm, vmi) for each in has.claims if is_first(each, vm)), None
+        ),
         node=(vmi or {}).get("status", {}).get("nodeName"),
         parts=_parts(has, hindered),
         hindered=hindered,
@@ -108,7 +118,7 @@ def _configured(vm: Object, claims: tuple[Object, ...]) -> Resources:
     """Return what the machine is set to have."""
     domain = vm.get("spec", {}).get("template", {}).get("spec", {}).get("domain", {})
     cpu, guest = domain.get("cpu") or {}, (domain.get("memory") or {}).get("guest", 0)
-    first = next((claim for claim in claims if _is_first(claim, vm)), None)
+    first = next((claim for claim in claims if is_first(claim, vm)), None)
     asked = first["spec"]["resources"]["requests"]["storage"] if first else 0
     return Resources(_vcpus(cpu), mib(guest), mib(asked))
 
@@ -140,36 +150,27 @@ def _addresses(vmi: Object | None) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _awaits_restart(vm: Object | None, vmi: Object | None) -> tuple[str, ...]:
-    """Return what of a change only a restart brings about."""
-    required = said_by(vm, "RestartRequired")
+def _pending(has: Belongings, settings: Settings) -> tuple[Change, ...]:
+    """Return what the guest has not yet of what it is to have."""
+    assert has.machine is not None
+    assert has.instance is not None
+    template = as_requested(has.machine)["spec"]
+    found = changes(template, has.instance, settings)
+    return (*found, *growing(has, settings))
+
+
+def _awaits_restart(
+    vm: Object | None, vmi: Object | None, pending: tuple[Change, ...]
+) -> tuple[str, ...]:
+    """Return what of a change only a restart brings about, as far as KubeVirt agrees."""
+    required = condition(vm, "RestartRequired")
     if vm is None or vmi is None or required.get("status") != "True":
         return ()
     # It is said of the instance before for a moment after a restart.
     if required.get("lastTransitionTime", "") < vmi["metadata"]["creationTimestamp"]:
         return ()
-    wants, has = vm["spec"]["template"]["spec"], vmi["spec"]
-    names = [
-        word
-        for word, path in (
-            ("the CPUs", ("domain", "cpu")),
-            ("the memory", ("domain", "memory")),
-            ("the disks", ("domain", "devices", "disks")),
-            ("the interfaces", ("domain", "devices", "interfaces")),
-            ("the firmware", ("domain", "firmware")),
-            ("the networks", ("networks",)),
-            ("the disks", ("volumes",)),
-        )
-        if difference(_at(has, path), _at(wants, path)) is not None
-    ]
-    return tuple(dict.fromkeys(names)) or ("its template",)
-
-
-def _at(spec: Object, path: tuple[str, ...]) -> object:
-    found: object = spec
-    for name in path:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+    parts = dict.fromkeys(each.part for each in pending if each.how is How.RESTART)
+    return tuple(parts) or ("its template",)
 
 
 def _drifted(vm: Object, claims: tuple[Object, ...]) -> str | None:
@@ -177,7 +178,7 @@ def _drifted(vm: Object, claims: tuple[Object, ...]) -> str | None:
     if not applied:
         return "somebody took our record off its VirtualMachine"
     wanted = orjson.loads(applied)
-    where = difference(vm["spec"]["template"], wanted) or difference(
+    where = difference(as_requested(vm), wanted) or difference(
         vm["metadata"].get("labels"), wanted["metadata"]["labels"], "labels"
     )
     if where is not None:
@@ -199,25 +200,6 @@ def _ended(vmi: Object | None) -> str | None:
     return {"Succeeded": "its guest shut down", "Failed": "its guest failed"}.get(phase or "")
 
 
-def _is_first(claim: Object, vm: Object | None) -> bool:
-    volumes = ((vm or {}).get("spec") or {}).get("template", {}).get("spec", {}).get("volumes")
-    disk = claim["metadata"]["labels"].get(DISK)
-    return bool(volumes) and volumes[0]["name"] == disk
-
-
-def _volume(claim: Object, vm: Object | None) -> SeenVolume:
-    name = claim["metadata"]["labels"].get(DISK, "")
-    volumes = ((vm or {}).get("spec") or {}).get("template", {}).get("spec", {}).get("volumes")
-    attached = any(each["name"] == name for each in volumes or ())
-    return SeenVolume(
-        name=name,
-        size_mib=mib(claim["spec"]["resources"]["requests"]["storage"]),
-        attachment=Attachment.ATTACHED if attached else Attachment.DETACHED,
-        id=volume_id_of(claim),
-        storage_class=claim["spec"].get("storageClassName"),
-    )
-
-
 def _parts(has: Belongings, hindered: Hindrance | None) -> tuple[Condition, ...]:
     network = Condition(NETWORK, "True", "NetworkConfigured", "its networks are there")
     if hindered is not None or (hindered := ignored(has)) is not None:
@@ -227,9 +209,3 @@ def _parts(has: Belongings, hindered: Hindrance | None) -> tuple[Condition, ...]
     else:
         machine = Condition(MACHINE, "True", "VMCreated", "its VirtualMachine is there")
     return (network, storage_part(has.claims), machine)
-
-
-def volume_id_of(claim: Object) -> str:
-    """Return what a claim's volume is called by its owner."""
-    annotations: dict[str, str] = claim["metadata"].get("annotations") or {}
-    return annotations.get(VOLUME) or str(claim["metadata"]["name"])

@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 from novacron.core.conditions import Condition
+from novacron.runtime.errors import NotFound
 
-__all__ = ["Missing", "name_taken"]
+__all__ = ["Missing", "is_namespace", "name_taken", "no_namespace"]
 
 # The cluster tells of what is followed; of anything else nobody does, so it is looked for.
 FOLLOWED = timedelta(seconds=60)
@@ -36,3 +37,18 @@ def name_taken(kind: str, name: str, part: str, remedy: str) -> Missing:
         f"it, or {remedy}"
     )
     return Missing("NameTaken", message, Condition(part, "False", reasons[part], message))
+
+
+def is_namespace(error: NotFound) -> bool:
+    """Say whether it is the namespace that is not there."""
+    return error.message.startswith("namespaces ")
+
+
+def no_namespace(cluster: str, namespace: str) -> Missing:
+    """Return what is to be said of a machine for whose namespace there is no like."""
+    message = (
+        f"cluster {cluster} has no namespace {namespace}: create it there (kubectl create "
+        f"namespace {namespace})"
+    )
+    part = Condition("StorageReady", "False", "PVCPending", message)
+    return Missing("NamespaceNotFound", message, part)

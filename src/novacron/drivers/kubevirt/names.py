@@ -8,6 +8,7 @@ __all__ = [
     "CLAIMS",
     "CLOUD_INIT",
     "DISK",
+    "GROWN",
     "INSTANCES",
     "KUBEVIRTS",
     "MACHINES",
@@ -33,6 +34,7 @@ MIGRATIONS = Resource(
     "virtualmachineinstancemigrations",
     "VirtualMachineInstanceMigration",
 )
+KUBEVIRTS = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt")
 # Where a machine is stopped, asked for its console and the like.
 SUBRESOURCES = Resource("subresources.kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
 NETWORKS = Resource(
@@ -57,6 +59,8 @@ RECLAIM = "novacron.io/reclaim"
 RECIPE = "novacron.io/recipe"
 # On the VirtualMachine: what we last asked for, to see what somebody else changed.
 APPLIED = "novacron.io/applied"
+# On claims: the UID of the instance that ran when the volume was last made larger.
+GROWN = "novacron.io/grown-under"
 # The name of the disk that tells the guest about itself.
 CLOUD_INIT = "cloudinitdisk"
 

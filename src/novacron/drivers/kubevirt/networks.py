@@ -1,6 +1,10 @@
 """The networks that a machine's interfaces are on, as attachments that Multus knows."""
 
-from dataclasses import dataclass
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -11,7 +15,7 @@ from novacron.core.machine import MachinePlan, MachineRef, Nic
 from novacron.core.segment import Segment
 from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.convert import is_pod_network, owned_by
-from novacron.drivers.kubevirt.missing import Missing
+from novacron.drivers.kubevirt.missing import Missing, is_namespace, no_namespace
 from novacron.drivers.kubevirt.names import MACHINES, NETWORKS
 from novacron.drivers.kubevirt.sameness import difference
 from novacron.runtime.errors import AlreadyExists, NotFound
@@ -29,6 +33,19 @@ class Attachments:
 
     cluster: Cluster
     owned: bool
+    _wanted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _tidying: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @asynccontextmanager
+    async def in_use(self, plan: MachinePlan) -> AsyncIterator[None]:
+        """Keep the attachments of a machine that is being made from being tidied away."""
+        names = [(plan.ref.namespace, nic.network) for nic in plan.nics if not is_pod_network(nic)]
+        async with self._tidying:
+            self._wanted.update(names)
+        try:
+            yield
+        finally:
+            self._wanted.subtract(names)
 
     async def ensure(self, plan: MachinePlan) -> None:
         """Have an attachment for each network that is not the pods' own."""
@@ -87,6 +104,8 @@ class Attachments:
         except AlreadyExists:
             return  # somebody who needs it too was faster
         except NotFound as error:
+            if is_namespace(error):
+                raise no_namespace(self.cluster.name, ref.namespace) from error
             raise Missing(
                 "NetworkFailed",
                 "the cluster knows no NetworkAttachmentDefinition: install Multus, or leave out "
@@ -94,28 +113,34 @@ class Attachments:
                 Condition("NetworkReady", "False", "NetworkFailed", error.message),
             ) from error
 
-    async def tidy(self, ref: MachineRef, nics: tuple[str, ...]) -> None:
-        """Remove attachments that were made for a machine which is gone and that nobody uses.
+    async def tidy(self, namespace: str) -> None:
+        """Remove attachments that we made in a namespace and that nobody uses any more.
 
         Where what declared a network is in the same cluster, they go with that.
         """
-        if self.owned or not nics:
+        if self.owned:
             return
-        used = await self._used(ref.namespace)
-        for name in nics:
-            if name not in used:
-                await self._remove(ref.namespace, name)
+        try:
+            made = await self.cluster.client.list(NETWORKS, namespace, labels=MADE)
+        except NotFound:
+            return  # no Multus, no attachments
+        async with self._tidying:
+            used = await self._used(namespace) if made else set()
+            for each in made:
+                name = each["metadata"]["name"]
+                if name not in used and not self._wanted[namespace, name]:
+                    await self._remove(each)
 
     async def _used(self, namespace: str) -> set[str]:
         machines = await self.cluster.client.list(MACHINES, namespace)
         return {name for each in machines for name in attached_to(each)}
 
-    async def _remove(self, namespace: str, name: str) -> None:
+    async def _remove(self, found: Object) -> None:
+        metadata = found["metadata"]
         try:
-            found = await self.cluster.client.get(NETWORKS, name, namespace)
-            if MADE in (found["metadata"].get("labels") or {}):
-                uid = found["metadata"]["uid"]
-                await self.cluster.client.delete(NETWORKS, name, namespace, uid=uid)
+            await self.cluster.client.delete(
+                NETWORKS, metadata["name"], metadata["namespace"], uid=metadata["uid"]
+            )
         except NotFound:
             return
 

@@ -11,8 +11,9 @@ from novacron.core.quantity import format_mib, mib
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.convert import marks
-from novacron.drivers.kubevirt.missing import Missing, name_taken
-from novacron.drivers.kubevirt.names import CLAIMS, DISK, RECLAIM, VOLUME, claim_name
+from novacron.drivers.kubevirt.missing import Missing, is_namespace, name_taken, no_namespace
+from novacron.drivers.kubevirt.modes import claim_modes
+from novacron.drivers.kubevirt.names import CLAIMS, DISK, GROWN, RECLAIM, VOLUME, claim_name
 from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Key, Resource
@@ -35,7 +36,7 @@ class Claims:
 
     cluster: Cluster
     owned: bool
-    _profiles: dict[str, Object] = field(default_factory=dict)
+    _profiles: dict[str, list[Object]] = field(default_factory=dict)
 
     async def ensure(self, plan: MachinePlan, has: Belongings) -> tuple[Object, ...]:
         """Have a claim for each disk, as large as was asked for; return them all."""
@@ -47,8 +48,9 @@ class Claims:
             if (claim := known.get(name)) is None:
                 known[name] = await self._make(plan, disk)
                 continue
+            _require_same(claim, disk)
             if disk.size_mib > _size_mib(claim):
-                claim = await self._grow(claim, disk)
+                claim = await self._grow(claim, disk, has.instance)
             known[name] = await self._fated(plan, claim, disk.reclaim)
         for name in known.keys() - wanted.keys():
             # What was taken off a machine is nobody's to delete but its owner's.
@@ -70,6 +72,10 @@ class Claims:
         body = await self._claim(plan, disk, storage_class)
         try:
             made = await self.cluster.client.create(CLAIMS, body)
+        except NotFound as error:
+            if is_namespace(error):
+                raise no_namespace(self.cluster.name, plan.ref.namespace) from error
+            raise
         except AlreadyExists:
             name = body["metadata"]["name"]
             made = await self.cluster.client.get(CLAIMS, name, plan.ref.namespace)
@@ -109,8 +115,7 @@ class Claims:
         access, block = disk.access, disk.block
         if access is None or block is None:
             usual = await self._usual(storage_class)
-            access = access or Access((usual.get("accessModes") or [Access.ONCE])[0])
-            block = usual.get("volumeMode") == "Block" if block is None else block
+            access, block = claim_modes(access, usual, block=block)
         goes = disk.reclaim is Reclaim.DELETE
         known_by = marks(plan, owned=self.owned and goes)
         labels = {**known_by.pop("labels"), DISK: disk.name, RECLAIM: disk.reclaim.value}
@@ -135,20 +140,20 @@ class Claims:
             "spec": spec,
         }
 
-    async def _usual(self, storage_class: str | None) -> Object:
+    async def _usual(self, storage_class: str | None) -> list[Object]:
         """Return how volumes of a class are best used, where CDI has an opinion about that."""
         if storage_class is None:
-            return {}
+            return []
         if storage_class not in self._profiles:
             try:
                 profile = await self.cluster.client.get(PROFILES, storage_class)
             except NotFound:
-                return {}
-            sets = (profile.get("status") or {}).get("claimPropertySets") or [{}]
-            self._profiles[storage_class] = sets[0]
+                return []
+            sets = (profile.get("status") or {}).get("claimPropertySets") or []
+            self._profiles[storage_class] = sets
         return self._profiles[storage_class]
 
-    async def _grow(self, claim: Object, disk: Volume) -> Object:
+    async def _grow(self, claim: Object, disk: Volume, instance: Object | None) -> Object:
         metadata = claim["metadata"]
         name = claim["spec"].get("storageClassName")
         found = self.cluster.classes.get(Key("", name)) if name else None
@@ -158,7 +163,11 @@ class Claims:
                 "(allowVolumeExpansion)",
                 reason="CannotGrow",
             )
-        patch = {"spec": {"resources": {"requests": {"storage": format_mib(disk.size_mib)}}}}
+        grown_under = instance["metadata"]["uid"] if instance else None
+        patch = {
+            "metadata": {"annotations": {GROWN: grown_under}},
+            "spec": {"resources": {"requests": {"storage": format_mib(disk.size_mib)}}},
+        }
         return await self._patched(metadata, patch)
 
     async def _patched(self, metadata: Object, patch: Object) -> Object:
@@ -167,6 +176,35 @@ class Claims:
         )
         self.cluster.claims.cache.seen(changed)
         return changed
+
+
+def _require_same(claim: Object, disk: Volume) -> None:
+    """Refuse what no claim can become; the API refuses it where a template did not change it."""
+    spec = claim["spec"]
+    size = mib(spec["resources"]["requests"]["storage"])
+    wanted: dict[str, str | None] = {
+        "storage class": None if disk.storage_class == USUAL else disk.storage_class,
+        "access mode": disk.access.value if disk.access else None,
+        "volume mode": None if disk.block is None else ("Block" if disk.block else "Filesystem"),
+    }
+    has = {
+        "storage class": spec.get("storageClassName"),
+        "access mode": next(iter(spec.get("accessModes") or ()), None),
+        "volume mode": spec.get("volumeMode", "Filesystem"),
+    }
+    if disk.size_mib < size:
+        raise Rejected(
+            f"disk {disk.name} has {format_mib(size)} and cannot shrink to "
+            f"{format_mib(disk.size_mib)}: ask for as much as it has",
+            reason="CannotShrink",
+        )
+    for name, value in wanted.items():
+        if value is not None and has[name] is not None and value != has[name]:
+            raise Rejected(
+                f"the {name} of disk {disk.name} is {has[name]} and cannot become {value}: take "
+                "the disk off the machine, which keeps its data, and add one with another name",
+                reason="DiskFixed",
+            )
 
 
 def _disks(plan: MachinePlan) -> Iterator[Volume]:

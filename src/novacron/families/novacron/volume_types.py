@@ -74,7 +74,9 @@ class VolumeStatus(Model):
     """How large it is."""
     storage_class: str | None = None
     """What kind of storage; without it, the host's own."""
-    state: Literal["Pending", "Attached", "AwaitsRestart", "Detaching", "Detached"]
+    state: Literal[
+        "Pending", "Attaching", "Attached", "Growing", "AwaitsRestart", "Detaching", "Detached"
+    ]
     """Whether the machine has it. Detached ones are kept until somebody deletes them."""
 
 

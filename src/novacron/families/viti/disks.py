@@ -1,7 +1,7 @@
-"""Disks: those of a template joined with a machine's own by name, and how storage serves them."""
+"""Disks: those of a template joined with a machine's own by name."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from novacron.core.errors import Rejected
@@ -9,12 +9,9 @@ from novacron.core.quantity import mib
 from novacron.families.viti.templates import ROOT
 from novacron.families.viti.values import VIRTIO, Disk
 
-__all__ = ["MANY", "ONCE", "ClaimModes", "boot_disk", "claim_modes", "merged_disks"]
+__all__ = ["boot_disk", "merged_disks"]
 
 Object = dict[str, Any]
-
-ONCE, MANY = "ReadWriteOnce", "ReadWriteMany"
-FILESYSTEM = "Filesystem"
 
 
 def merged_disks(template: Iterable[Object], own: Iterable[Object]) -> tuple[Disk, ...]:
@@ -60,33 +57,3 @@ def _disk(disk: Object) -> Disk:
         boot=disk.get("boot", False),
         retain=disk.get("reclaimPolicy") == "Retain",
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimModes:
-    """How a claim asks for its storage."""
-
-    access: str
-    volume: str
-
-
-def claim_modes(disk: Disk, properties: Sequence[Object] = ()) -> ClaimModes:
-    """Return the modes of a disk's claim.
-
-    ``properties`` are the claimPropertySets of the class's StorageProfile, best first, where there
-    is one. What the disk says counts; what it does not say is what lets machines move while they
-    run, or else what the storage does best, or else what every storage can.
-    """
-    offers = [
-        ClaimModes(access, each.get("volumeMode") or FILESYSTEM)
-        for each in properties
-        for access in each.get("accessModes") or ()
-    ]
-    fitting = [
-        offer
-        for offer in offers
-        if disk.access_mode in (None, offer.access) and disk.volume_mode in (None, offer.volume)
-    ]
-    best = next((offer for offer in fitting if offer.access == MANY), None)
-    found = best or next(iter(fitting), ClaimModes(ONCE, FILESYSTEM))
-    return ClaimModes(disk.access_mode or found.access, disk.volume_mode or found.volume)

@@ -1,4 +1,4 @@
-"""Virtual hardware that a Machine asks for."""
+"""Virtual hardware: what a Machine asks for."""
 
 from typing import Any
 

@@ -52,7 +52,6 @@ def resolve(obj: Object, classes: Mapping[str, Object], *, new: bool = True) -> 
         image=image_of(spec),
         iso=iso_of(obj),
         ejected=ejected(obj),
-        without_effect=tuple(without_effect(spec)),
     )
 
 

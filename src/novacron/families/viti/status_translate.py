@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from novacron.core.conditions import Condition, merge_conditions
@@ -10,7 +10,10 @@ from novacron.core.errors import Rejected
 from novacron.core.machine import Machine, Observed, Power
 from novacron.core.quantity import MIB, format_mib
 from novacron.core.report import MachineReport, Phase
-from novacron.core.volume import Attachment
+from novacron.core.volume import Attachment, SeenVolume
+from novacron.families.viti.marks import KUBEVIRT_CONFIG
+from novacron.families.viti.pin import asked_for, pin_of
+from novacron.families.viti.resolve import without_effect
 from novacron.families.wording import conditions_of, written_conditions, written_time
 
 __all__ = ["refused", "written"]
@@ -32,17 +35,23 @@ PHASES = {
 }
 # What the specification calls failures of the cluster, whichever of our words it was.
 API_ERROR = "KubeVirtApiError"
+# That another cluster was asked for later than a Machine was made.
+STAYS = "StaysInCluster"
 REASONS = {
     "HostUnreachable": API_ERROR,
     "HostTrouble": API_ERROR,
     "HypervisorError": API_ERROR,
     "KubeVirtRefused": API_ERROR,
     "CredentialsMissing": API_ERROR,
+    "OtherHost": API_ERROR,
 }
 # What may come yet, without a change of the Machine itself.
 MAY_COME = frozenset({"NetworkConfigurationNotFound"})
+IGNORED = "FieldsWithoutEffect"
 STATES = {
     Attachment.ATTACHED: "Attached",
+    Attachment.ATTACHING: "Pending",
+    Attachment.GROWING: "Growing",
     Attachment.PENDING: "Pending",
     Attachment.AWAITS_RESTART: "AwaitsRestart",
     Attachment.DETACHING: "Detached",
@@ -54,9 +63,13 @@ def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
     """Return the whole status after a round; the time in it moves only with a change."""
     before: Object = obj.get("status") or {}
     status = dict(before)
-    status["conditions"] = written_conditions(tuple(map(_in_its_words, report.conditions)))
+    told = tuple(map(_in_its_words, report.conditions))
+    more: dict[str, Condition | None] = {IGNORED: _ignored(obj["spec"]), **_stays(obj)}
+    moment = report.at or datetime.now(UTC)
+    status["conditions"] = written_conditions(merge_conditions(told, more, moment))
     status["observedGeneration"] = machine.generation
-    status["provider"] = machine.host
+    pin = pin_of(obj)
+    status["provider"] = str(pin) if pin else None
     # A machine that nobody could ask about yet waits like any other that is new.
     status["phase"] = _phase(report) or before.get("phase") or PENDING
     status |= _told(report.conditions, status.get("phase"))
@@ -83,6 +96,30 @@ def refused(obj: Object, why: Rejected, now: datetime) -> Object:
     status["observedGeneration"] = obj["metadata"]["generation"]
     status |= _told(conditions, status.get("phase"))
     return _dated(obj, status, now)
+
+
+def _stays(obj: Object) -> dict[str, Condition | None]:
+    """Say of a Machine that asks for another cluster than it is in that it stays there."""
+    pin, asked = pin_of(obj), asked_for(obj)
+    if pin is None or pin.secret == asked.secret:
+        return {STAYS: None}
+    there, here = (
+        f"the cluster of Secret {each.secret}" if each.secret else "the operator's own cluster"
+        for each in (asked, pin)
+    )
+    message = (
+        f"it was made in {here} and stays there; it asks for {there} by now: set the annotation "
+        f"{KUBEVIRT_CONFIG} back, or delete the Machine and create it anew"
+    )
+    return {STAYS: Condition(STAYS, "True", "MadeElsewhere", message)}
+
+
+def _ignored(spec: Object) -> Condition | None:
+    """Name the fields that are taken so that upstream's manifests apply, and change nothing."""
+    fields = ", ".join(f"spec.{field}" for field in without_effect(spec))
+    if not fields:
+        return None
+    return Condition(IGNORED, "True", "UpstreamFields", f"these have no effect here: {fields}")
 
 
 def _phase(report: MachineReport) -> str | None:
@@ -131,26 +168,22 @@ def _seen(machine: Machine, seen: Observed) -> Object:
 
 
 def _disks(machine: Machine, seen: Observed) -> list[Object]:
-    first = machine.first_disk
-    entries: list[Object] = [
-        {
-            "name": first.name,
-            "pvcName": f"{machine.name}-{first.name}",
-            "size": seen.configured.disk_mib * MIB,
-            "state": "Attached",
-        }
-    ]
-    entries += [
-        {
-            "name": each.name,
-            "pvcName": f"{machine.name}-{each.name}",
-            "size": each.size_mib * MIB,
-            "storageClass": each.storage_class,
-            "state": STATES[each.attachment],
-        }
-        for each in seen.volumes
-    ]
-    return [{name: value for name, value in each.items() if value is not None} for each in entries]
+    disks = (*((seen.first_volume,) if seen.first_volume else ()), *seen.volumes)
+    return [_disk(machine, each) for each in disks]
+
+
+def _disk(machine: Machine, seen: SeenVolume) -> Object:
+    grows = seen.has_mib is not None
+    entry: Object = {
+        "name": seen.name,
+        "pvcName": f"{machine.name}-{seen.name}",
+        "size": (seen.has_mib if seen.has_mib is not None else seen.size_mib) * MIB,
+        "wantedSize": seen.size_mib * MIB if grows else None,
+        "storageClass": seen.storage_class,
+        "state": STATES[seen.attachment],
+        "message": seen.note or None,
+    }
+    return {name: value for name, value in entry.items() if value is not None}
 
 
 def _nics(machine: Machine) -> Iterable[Object]:

@@ -18,10 +18,12 @@ from novacron.core.surroundings import Reference, Surroundings
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.viti import values
+from novacron.families.viti.addresses import addresses_of
 from novacron.families.viti.cloud_init import told_by
-from novacron.families.viti.marks import FINALIZER, KUBEVIRT_CONFIG, owned_labels
+from novacron.families.viti.marks import ABANDON, FINALIZER, owned_labels
 from novacron.families.viti.nics import attachment_of, nics_of
-from novacron.families.viti.resolve import resolve
+from novacron.families.viti.pin import asked_for, checked, pin_of, pinned
+from novacron.families.viti.resolve import is_ours, resolve
 from novacron.families.viti.status_translate import refused, written
 from novacron.families.viti.templates import DEFAULT_CLASS
 from novacron.families.wording import as_the_schema_says, conditions_of
@@ -32,8 +34,6 @@ Object = dict[str, Any]
 
 API_VERSION, KIND, NETWORK_KIND = "vitistack.io/v1alpha1", "Machine", "NetworkConfiguration"
 NETWORKS, CLASSES = "networkconfigurations", "machineclasses"
-# Who is asked for machines that name nobody: the cluster that they are declared in.
-HERE = "kubevirt://"
 
 
 class _Nothing:
@@ -77,10 +77,19 @@ class MachineKind:
             return self._machine(obj)
 
     def holding(self, obj: Object) -> Holding | None:
-        """Return where its machine is: once it was made, where that was."""
+        """Return where its machine is: once it was made, where that was.
+
+        None for a machine of another provider: somebody else looks after it.
+        """
+        if not is_ours(obj["spec"]):
+            return None
         metadata = obj["metadata"]
-        pinned = (obj.get("status") or {}).get("provider")
-        return Holding(metadata["uid"], pinned or _address(metadata), Resources())
+        where = pin_of(obj) or asked_for(obj)
+        return Holding(metadata["uid"], where.address(metadata["namespace"]), Resources())
+
+    def claimed(self, obj: Object, identity: str) -> Object:
+        """Return the object with our finalizer and the record of where its machine is made."""
+        return pinned(obj, identity)
 
     def status(self, obj: Object, machine: Machine, report: MachineReport) -> Object:
         """Return the object's whole status after a round."""
@@ -92,6 +101,7 @@ class MachineKind:
 
     def _machine(self, obj: Object) -> Machine:
         metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
+        checked(obj)
         decided = resolve(obj, self._classes(), new=not status.get("vmName"))
         size = decided.size
         first = next(disk for disk in size.disks if disk.boot)
@@ -107,6 +117,8 @@ class MachineKind:
             wanted=wanted,
             reserved=wanted,
             host=holding.host,
+            made_by=(pin_of(obj) or asked_for(obj)).cluster,
+            abandoned=(metadata.get("annotations") or {}).get(ABANDON) == "true",
             image=decided.image.source if decided.image else "",
             checksum=decided.image.checksum if decided.image else None,
             power=Power.ON if spec.get("running", True) else Power.OFF,
@@ -146,15 +158,19 @@ class MachineKind:
                 reason="NetworkConfigurationNotFound",
             )
         attachment = attachment_of(nic.network, found["spec"])
+        told = addresses_of(found, nic.mac)
+        plain = replace(
+            plain,
+            address=told.address,
+            gateway=told.gateway,
+            address6=told.address6,
+            gateway6=told.gateway6,
+            dns_servers=told.dns_servers,
+        )
         if attachment.existing is not None:
             return replace(plain, network=attachment.existing)
         segment = Segment(attachment.bridge, attachment.vlan, _declared(found))
         return replace(plain, network=nic.network, segment=segment)
-
-
-def _address(metadata: Object) -> str:
-    secret = (metadata.get("annotations") or {}).get(KUBEVIRT_CONFIG)
-    return f"{HERE}{metadata['namespace']}/{secret}" if secret else HERE
 
 
 def _declared(network: Object) -> Declaration:

@@ -1,6 +1,6 @@
 """A Machine with everything decided: no template, no default and no second word for a thing."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 __all__ = ["Cpu", "Disk", "Hardware", "Medium", "Nic", "Resolved", "Size", "Topology"]
 
@@ -107,5 +107,3 @@ class Resolved:
     image: Medium | None = None
     iso: Medium | None = None
     ejected: bool = False
-    # Fields that were given and change nothing, so that their owner can be told.
-    without_effect: tuple[str, ...] = field(default=(), compare=False)

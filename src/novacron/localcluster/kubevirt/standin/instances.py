@@ -107,6 +107,8 @@ def _set_interfaces(instance: Object, pod: Object) -> None:
     given = []
     for interface in instance["spec"]["domain"]["devices"].get("interfaces") or ():
         name = interface["name"]
+        if interface.get("state") == "absent":
+            continue  # the guest lets go of it at once
         before = known.get(name) or {}
         mac = interface.get("macAddress") or before.get("mac") or _mac(instance, name)
         on_pod = "pod" in (networks.get(name) or {"pod": {}})

@@ -1,0 +1,74 @@
+"""Many Machines at once, and what they cost: requests, CPU and memory, as the operator counts."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from e2e.kubevirt.machines import MachineStage
+
+__all__ = ["Cost", "cost_of", "declare_many", "until_all_run"]
+
+WRITES = ("create", "update", "patch", "apply", "delete")
+READS = ("get", "list")
+TICKS = 100  # per second, on every Linux there is
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an operator spent so far."""
+
+    writes: int
+    reads: int
+    cpu_seconds: float
+    memory_mib: float
+
+    def __sub__(self, before: "Cost") -> "Cost":
+        return Cost(
+            self.writes - before.writes,
+            self.reads - before.reads,
+            self.cpu_seconds - before.cpu_seconds,
+            self.memory_mib,
+        )
+
+
+def cost_of(stage: MachineStage) -> Cost:
+    """Ask an operator and the kernel."""
+    text = stage.operator.get("metrics", "/metrics")
+    assert text is not None
+    verbs: dict[str, float] = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == "novacron_api_requests_total":
+                verb = sample.labels["verb"]
+                verbs[verb] = verbs.get(verb, 0) + sample.value
+    process = stage.operator.process
+    assert process is not None
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return Cost(
+        int(sum(verbs.get(verb, 0) for verb in WRITES)),
+        int(sum(verbs.get(verb, 0) for verb in READS)),
+        (int(fields[11]) + int(fields[12])) / TICKS,
+        int(resident.split()[1]) / 1024,
+    )
+
+
+def declare_many(stage: MachineStage, count: int) -> None:
+    """Declare so many small Machines."""
+    for number in range(count):
+        stage.declare(f"m{number}")
+
+
+def until_all_run(stage: MachineStage, count: int, seconds: float) -> float:
+    """Wait until all of them are Running; return how long that took."""
+    begun = time.monotonic()
+
+    def run() -> bool:
+        phases = [(each.get("status") or {}).get("phase") for each in stage.bed.items("machines")]
+        return phases.count("Running") == count
+
+    stage.bed.wait(f"not all {count} run", run, seconds)
+    return time.monotonic() - begun

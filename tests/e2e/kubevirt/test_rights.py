@@ -1,0 +1,74 @@
+"""The operator has the rights to Machines that it uses, and no others."""
+
+import json
+
+from chart.audit import Right, rights_in
+from e2e.kubevirt.machines import MachineStage
+from kubevirt_bed import audit_of
+from novacron.app.rights import for_machines
+
+# Asked for when somebody else was faster, or an answer was lost, which a test cannot order.
+RARE = {
+    Right("get", "", "persistentvolumeclaims"),
+    Right("get", "kubevirt.io", "virtualmachines"),
+    Right("get", "vitistack.io", "machines"),
+}
+# For a NovaCron VirtualMachine on a Host of driver kubevirt.
+FOR_HOSTS = {Right("list", "", "nodes"), Right("list", "kubevirt.io", "kubevirts")}
+# Attachments go with what declared them; those of another cluster's Machines are removed there.
+FAR = {Right("delete", "k8s.cni.cncf.io", "network-attachment-definitions")}
+
+
+def test_every_right_to_machines_is_used_and_nothing_is_forbidden(stage: MachineStage) -> None:
+    """The API server itself tells what the operator asks for."""
+    live_a_life(stage)
+    audit, here = audit_of(stage.bed.plane.directory), ("", stage.bed.namespace)
+    mine = [each for each in audit.entries() if each["objectRef"].get("namespace", "") in here]
+    assert not [each["requestURI"] for each in mine if each["responseStatus"]["code"] == 403]
+    used = {right._replace(name="") for right in audit.used()}
+    given = set(rights_in(for_machines(["viti"])))
+    assert given - used <= RARE | FOR_HOSTS | FAR
+    told = {right for right in used if right.group != "novacron.io"}
+    beyond = {"events", "namespaces", "hosts", "leases"}
+    assert {right for right in told - given if right.resource not in beyond} == set()
+
+
+def live_a_life(stage: MachineStage) -> None:
+    """Have the operator do all that it does about Machines."""
+    stage.network("lan", vlan=7)
+    secret = {"metadata": {"name": "seed"}, "stringData": {"userdata": "#cloud-config\n"}}
+    stage.bed.create("secrets", secret)
+    told = {"userData": "#cloud-config\n", "secretRef": {"name": "seed", "key": "userdata"}}
+    networks = [{"name": "eth0", "networkName": "lan"}]
+    disks = [{"name": "root", "accessMode": "ReadWriteMany"}, {"name": "more", "size": "1Gi"}]
+    stage.declare("life", cloudInit=told, networks=networks, disks=disks)
+    stage.until_running("life")
+    stage.bed.patch("networkconfigurations", "lan", {"spec": {"vlan": 8}})
+    stage.change(
+        "life",
+        cloudInit={"userData": "#cloud-config\npackages: [vim]\n"},
+        disks=[{"name": "root", "size": "30Gi"}, {"name": "more", "size": "2Gi"}],
+    )
+    stage.until("life", lambda obj: obj["status"]["observedGeneration"] == 2)
+    stage.change("life", running=False)
+    stage.until("life", lambda obj: obj["status"]["phase"] == "Stopped")
+    stage.bed.delete("machines", "life")
+    stage.until_gone("life")
+
+
+def test_metrics_and_log_lines_are_those_of_the_specification(stage: MachineStage) -> None:
+    stage.declare("counted")
+    stage.until_running("counted")
+    text = stage.operator.get("metrics", "/metrics") or ""
+    for sample in (
+        'kubevirt_operator_machines_total{phase="Running",template="small"} 1.0',
+        'kubevirt_operator_virtual_machines_total{status="Running"} 1.0',
+        'kubevirt_operator_storage_provisioning_duration_seconds_count{storage_class="standard"}',
+        'kubevirt_operator_reconciliation_duration_seconds_count{controller="Machine"}',
+    ):
+        assert sample in text
+    lines = [json.loads(line) for line in stage.operator.log.splitlines()]
+    about = next(line for line in lines if line.get("machine") == "counted")
+    assert about.keys() >= {"timestamp", "level", "message", "phase"}
+    assert about["controller"] == "Machine"
+    assert about["namespace"] == stage.bed.namespace
