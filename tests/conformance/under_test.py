@@ -13,6 +13,7 @@ from typing import Protocol
 import pytest
 
 from novacron.core.driver import Accepted, Driver, Inventory
+from novacron.core.errors import Busy
 from novacron.core.machine import FirstDisk, MachinePlan, MachineRef, Nic, Observed, Resources
 from novacron.core.volume import Volume, VolumeKeeping
 
@@ -101,7 +102,7 @@ class Bench:
         """Return how the machine is when nothing is under way any more."""
         for _ in range(STEPS):
             seen = await driver.observe(ref)
-            if seen is None or seen.changing is None:
+            if seen is None or (seen.changing is None and _is_whole(seen)):
                 return seen
             await self.pass_time(STEP)
         raise AssertionError(f"{ref.name} was still changing after {STEPS * STEP}")
@@ -135,13 +136,24 @@ class Bench:
 
     async def created(self, driver: FullDriver, plan: MachinePlan) -> Observed:
         """Make a machine and return it."""
-        seen = await self.after(driver.create(plan), driver, plan.ref)
-        assert seen is not None
-        return seen
+        for _ in range(STEPS):
+            try:
+                seen = await self.after(driver.create(plan), driver, plan.ref)
+            except Busy:  # what had its name before is not gone yet
+                await self.pass_time(STEP)
+                continue
+            assert seen is not None
+            return seen
+        raise AssertionError(f"{plan.ref.name} was not made within {STEPS * STEP}")
 
     def resized(self, plan: MachinePlan, size: Resources) -> MachinePlan:
         """Return the plan with another size."""
         return replace(plan, resources=size)
+
+
+def _is_whole(seen: Observed) -> bool:
+    """Say whether all that a machine consists of is there."""
+    return all(part.status == "True" for part in seen.parts)
 
 
 @dataclass(frozen=True)

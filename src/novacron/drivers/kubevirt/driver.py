@@ -5,7 +5,7 @@ machine is comes from watches; nothing here asks again and again.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import orjson
 
 from novacron.core.conditions import Condition
 from novacron.core.driver import Accepted, Capability
-from novacron.core.errors import Rejected, Unreachable
+from novacron.core.errors import Busy, Rejected, Unreachable
 from novacron.core.host import HostFacts
 from novacron.core.machine import (
     Hindrance,
@@ -39,22 +39,21 @@ from novacron.drivers.kubevirt.look import (
 )
 from novacron.drivers.kubevirt.missing import Missing, name_taken
 from novacron.drivers.kubevirt.names import (
-    APPLIED,
     CLAIMS,
     DISK,
     INSTANCES,
     MACHINES,
-    RECIPE,
     RECLAIM,
     SUBRESOURCES,
     UID,
 )
 from novacron.drivers.kubevirt.networks import Attachments
 from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
-from novacron.drivers.kubevirt.plugging import Plugs, joined, plugs_of
+from novacron.drivers.kubevirt.plugging import Plugs, plugs_of
+from novacron.drivers.kubevirt.revision import revised
 from novacron.drivers.kubevirt.storage import Claims, claimed_volumes
 from novacron.runtime.client import Request
-from novacron.runtime.errors import AlreadyExists, NotFound
+from novacron.runtime.errors import AlreadyExists, Conflict, NotFound
 from novacron.runtime.resource import Resource
 
 __all__ = ["KubeVirtDriver"]
@@ -62,6 +61,7 @@ __all__ = ["KubeVirtDriver"]
 Object = dict[str, Any]
 
 RETAIN = "Retain"
+TRIES = 3
 
 
 @dataclass(slots=True)
@@ -141,19 +141,32 @@ class KubeVirtDriver:
                 raise Rejected(lack.message, reason=lack.reason, again=lack.again) from lack
             instance = self.cluster.of(plan.ref.uid).instance
             plugs = plugs_of(vm, instance, template(plan)["spec"], self.cluster.settings)
-            vm = await self._written(vm, _changed(vm, instance, plan, plugs, owned=self.owned))
+            vm = await self._written(vm, instance, plan, plugs)
             await plugs.order(self.cluster.client, plan.ref)
             if instance is not None and has_no_node(instance):
                 # As it is it would wait for ever; KubeVirt makes one that is as it is to be.
                 await self._remove(INSTANCES, instance)
         return Accepted(seen=self._seen(Belongings(vm, instance, claims)))
 
-    async def _written(self, vm: Object, wanted: Object) -> Object:
-        if wanted == vm:
-            return vm
-        changed = await self.cluster.client.replace(MACHINES, wanted)
-        self.cluster.machines.cache.seen(changed)
-        return changed
+    async def _written(
+        self, vm: Object, instance: Object | None, plan: MachinePlan, plugs: Plugs
+    ) -> Object:
+        """Have a VirtualMachine say what the plan does; KubeVirt writes into it all the time."""
+        ref = plan.ref
+        for _ in range(TRIES):
+            wanted = revised(vm, instance, plan, plugs, owned=self.owned)
+            if wanted == vm:
+                return vm
+            try:
+                changed = await self.cluster.client.replace(MACHINES, wanted)
+            except Conflict:
+                vm = await self.cluster.client.get(MACHINES, ref.name, ref.namespace)
+                if not belongs_to(vm, ref.uid):
+                    break
+            else:
+                self.cluster.machines.cache.seen(changed)
+                return changed
+        raise Busy(f"VirtualMachine {ref.name} is being changed by somebody else")
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine; a forced stop asks the guest nothing."""
@@ -179,17 +192,18 @@ class KubeVirtDriver:
         with self._in_our_words():
             if (vm := has.machine or await self._heard_of_again(ref)) is not None:
                 await self._remove(MACHINES, vm)
-                return Accepted(seen=_leaving(self._seen(replace(has, machine=vm))))
-            if has.instance is not None:
+                await self._look_again(ref)
+            elif has.instance is not None:
                 # It goes with its machine, unless that was deleted without it.
                 await self._remove(INSTANCES, has.instance)
-                return Accepted(seen=_leaving(self._seen(has)))
-            await self._guest_data.remove(ref)
+            # Kubernetes keeps them for as long as a guest has them.
             for claim in has.claims:
                 if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
                     await self._remove(CLAIMS, claim)
-            await self._attachments.tidy(ref.namespace)
-        return Accepted()
+            await self._guest_data.remove(ref)
+            if vm is None and has.instance is None:
+                await self._attachments.tidy(ref.namespace)
+        return Accepted(seen=_leaving(self._seen(replace(has, machine=vm))))
 
     async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
         """Tell of every volume whose machine is gone."""
@@ -277,6 +291,13 @@ class KubeVirtDriver:
         self.cluster.machines.cache.seen(made)
         return made
 
+    async def _look_again(self, ref: MachineRef) -> None:
+        """Know at once that a VirtualMachine was told to go, before the cluster tells."""
+        with suppress(NotFound):
+            found = await self.cluster.client.get(MACHINES, ref.name, ref.namespace)
+            if is_known(found, ref.uid):
+                self.cluster.machines.cache.seen(found)
+
     async def _heard_of_again(self, ref: MachineRef) -> Object | None:
         """Return a VirtualMachine that had lost the label by which the cluster tells of it."""
         try:
@@ -305,40 +326,6 @@ class KubeVirtDriver:
             )
         except NotFound:
             return
-
-
-def _changed(
-    vm: Object, instance: Object | None, plan: MachinePlan, plugs: Plugs, *, owned: bool
-) -> Object:
-    """Return the VirtualMachine as it is to be; what others added beside our part stays."""
-    wanted = virtual_machine(plan, owned=owned)
-    kept = vm["spec"]["template"]
-    asked = wanted["spec"]["template"]
-    labels = {**(kept["metadata"].get("labels") or {}), **asked["metadata"]["labels"]}
-    spec = joined(vm, instance, asked["spec"], plugs)
-    for name in ("architecture", "evictionStrategy", "terminationGracePeriodSeconds"):
-        if name in kept["spec"]:
-            spec[name] = kept["spec"][name]
-    metadata = vm["metadata"]
-    annotations = {
-        **(metadata.get("annotations") or {}),
-        **{name: wanted["metadata"]["annotations"][name] for name in (RECIPE, APPLIED)},
-    }
-    return {
-        **vm,
-        "metadata": {**metadata, "annotations": annotations, **_marked_again(metadata, wanted)},
-        "spec": {
-            **vm["spec"],
-            "template": {"metadata": {**kept["metadata"], "labels": labels}, "spec": spec},
-        },
-    }
-
-
-def _marked_again(metadata: Object, wanted: Object) -> Object:
-    """Return the labels with ours in place, and our owner where somebody took that off."""
-    labels = {**(metadata.get("labels") or {}), **wanted["metadata"]["labels"]}
-    owners = metadata.get("ownerReferences") or wanted["metadata"].get("ownerReferences")
-    return {"labels": labels} | ({"ownerReferences": owners} if owners else {})
 
 
 def _unmade(plan: MachinePlan, has: Belongings, lack: Missing) -> Observed:

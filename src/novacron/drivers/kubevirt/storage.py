@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from novacron.core.conditions import Condition
-from novacron.core.errors import Rejected, Unsupported
+from novacron.core.errors import Busy, Rejected, Unsupported
 from novacron.core.machine import MachinePlan
 from novacron.core.quantity import format_mib, mib
 from novacron.core.volume import Access, Reclaim, Volume
@@ -44,6 +44,8 @@ class Claims:
         wanted = {disk.name: disk for disk in _disks(plan)}
         for name, disk in wanted.items():
             _check(disk, known.get(name))
+            if has.machine is None and (claim := known.get(name)) is not None:
+                _check_stays(claim)
         for name, disk in wanted.items():
             if (claim := known.get(name)) is None:
                 known[name] = await self._make(plan, disk)
@@ -79,6 +81,7 @@ class Claims:
         except AlreadyExists:
             name = body["metadata"]["name"]
             made = await self.cluster.client.get(CLAIMS, name, plan.ref.namespace)
+            _check_stays(made)
             if not belongs_to(made, plan.ref.uid):
                 remedy = "give the disk another name"
                 raise name_taken(CLAIMS.kind, name, "StorageReady", remedy) from None
@@ -260,3 +263,9 @@ def _check(disk: Volume, claim: Object | None) -> None:
             "least that",
             reason="CannotShrink",
         )
+
+
+def _check_stays(claim: Object) -> None:
+    """Raise Busy where a claim goes: one of its name can be made only when it is gone."""
+    if "deletionTimestamp" in claim["metadata"]:
+        raise Busy(f"PersistentVolumeClaim {claim['metadata']['name']} is just being deleted")
