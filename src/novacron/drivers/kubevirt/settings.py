@@ -19,14 +19,15 @@ USUAL_MACHINES = ("q35*", "pc-q35*")
 class Settings:
     """What the cluster can do for machines that run.
 
-    ``moves_by_itself`` says that it migrates machines whose change needs that.
+    ``moves_by_itself`` says that it migrates machines whose change needs that. No types of machines
+    are known where the configuration may not be read: then KubeVirt itself refuses.
     """
 
     live_update: bool = True
     moves_by_itself: bool = True
     volumes_pluggable: bool = True
     disks_expandable: bool = True
-    machine_types: tuple[str, ...] | None = USUAL_MACHINES
+    machine_types: tuple[str, ...] | None = None
 
     def require_machine_type(self, wanted: str | None) -> None:
         """Refuse a type of machine that the cluster does not allow; ``*`` stands for anything."""
@@ -51,7 +52,8 @@ def settings_of(installed: Iterable[Object]) -> Settings:
     gates = (configuration.get("developerConfiguration") or {}).get("featureGates") or ()
     methods = (spec.get("workloadUpdateStrategy") or {}).get("workloadUpdateMethods") or ()
     by_kind = (configuration.get("architectureConfiguration") or {}).get("amd64") or {}
-    machines = by_kind.get("emulatedMachines") or configuration.get("emulatedMachines")
+    # The old place counts, where it is used at all.
+    machines = configuration.get("emulatedMachines") or by_kind.get("emulatedMachines")
     return Settings(
         # Without a word about it, recent versions update machines while they run.
         live_update=configuration.get("vmRolloutStrategy", "LiveUpdate") == "LiveUpdate",
