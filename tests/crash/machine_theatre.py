@@ -16,7 +16,8 @@ __all__ = ["MACHINE_SCENARIOS", "InKubeVirt", "MachineTheatre"]
 
 Object = dict[str, Any]
 
-VITI = "/apis/vitistack.io/v1alpha1"
+API_VERSION = "vitistack.io/v1alpha1"
+VITI = f"/apis/{API_VERSION}"
 UID = "novacron.io/machine-uid"
 # What differs from machine to machine and from time to time.
 OF_THE_MOMENT = ("providerID", "ipAddresses", "nodeName", "lastUpdated", "resourceVersion")
@@ -28,6 +29,12 @@ SPEC = {
     ],
     "networks": [{"name": "eth0", "networkName": "crash-network"}],
     "cloudInit": {"userData": "#cloud-config\n"},
+}
+NETWORK = {
+    "apiVersion": API_VERSION,
+    "kind": "NetworkConfiguration",
+    "metadata": {"name": "crash-network"},
+    "spec": {"vlan": 9},
 }
 CLAIMS = {f"{NAME}-root", f"{NAME}-data"}
 DEFINITIONS = "network-attachment-definitions"
@@ -76,6 +83,8 @@ class InKubeVirt:
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
         del host
         return {
+            "apiVersion": API_VERSION,
+            "kind": "Machine",
             "metadata": {"name": NAME, "namespace": namespace},
             "spec": {**SPEC, "running": scenario.running_before},
         }
@@ -124,8 +133,7 @@ class MachineTheatre(Theatre):
         self.namespaces += new
         for name in new:
             self.api.create_namespace(name)
-            network = {"metadata": {"name": "crash-network"}, "spec": {"vlan": 9}}
-            self.bed(name).create("networkconfigurations", network)
+            self.bed(name).create("networkconfigurations", NETWORK)
             if self.scenario.exists_before:
                 self.bed(name).create("machines", self.machine(name))
         if self.scenario.exists_before:

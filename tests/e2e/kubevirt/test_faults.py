@@ -143,6 +143,7 @@ def test_a_template_that_nobody_knows_fails_until_somebody_makes_it(stage: Machi
     stage.bed.delete("machineclasses", name, "")
 
 
+@pytest.mark.full
 def test_a_guest_that_fails_is_told_of_until_it_runs(stage: MachineStage) -> None:
     stage.declare("crasher", running=False)
     stage.until("crasher", lambda obj: phase(obj) == "Stopped")
@@ -170,6 +171,7 @@ def test_a_machine_that_no_node_has_room_for_waits_for_room(stage: MachineStage)
     stage.until_running("giant")
 
 
+@pytest.mark.full
 def test_a_quota_is_told_from_a_lack_of_rights(stage: MachineStage) -> None:
     hard = {"persistentvolumeclaims": "0"}
     with fresh_namespace(stage.bed) as bed:
@@ -243,6 +245,7 @@ def test_a_virtual_machine_that_somebody_deletes_is_made_again(stage: MachineSta
     assert kept["metadata"]["uid"] == disk["metadata"]["uid"], "with the disk it had"
 
 
+@pytest.mark.full
 def test_a_claim_that_somebody_deletes_is_told_of_while_it_can_be_saved(
     stage: MachineStage,
 ) -> None:

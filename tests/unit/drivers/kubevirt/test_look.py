@@ -6,10 +6,15 @@ from datetime import timedelta
 import pytest
 
 from novacron.core.machine import Power
-from novacron.drivers.kubevirt.look import observed
+from novacron.drivers.kubevirt import look
+from novacron.drivers.kubevirt.settings import Settings
 from unit.drivers.kubevirt.recordings import STATES, recorded
 
 LONG = timedelta(minutes=1)
+
+
+def observed(has):
+    return look.observed(has, Settings())
 
 
 def parts(seen):

@@ -49,7 +49,11 @@ def test_a_cluster_can_do_what_its_configuration_says() -> None:
     configuration = {"developerConfiguration": gates, "vmRolloutStrategy": "Stage"}
     found = settings_of([{"spec": {"configuration": configuration}}])
     assert found == Settings(
-        live_update=False, moves_by_itself=False, volumes_pluggable=True, disks_expandable=False
+        live_update=False,
+        moves_by_itself=False,
+        volumes_pluggable=True,
+        disks_expandable=False,
+        machine_types=("q35*", "pc-q35*"),
     )
     assert settings_of([{"spec": {"configuration": {}}}]).live_update
     machines = {"architectureConfiguration": {"amd64": {"emulatedMachines": ["pc-i440fx*"]}}}
