@@ -4,9 +4,10 @@ A driver joins the suite by one file in ``drivers/`` that names its set-ups in U
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -15,7 +16,7 @@ import pytest
 from novacron.core.driver import Accepted, Driver, Inventory
 from novacron.core.errors import Busy
 from novacron.core.machine import FirstDisk, MachinePlan, MachineRef, Nic, Observed, Resources
-from novacron.core.volume import Volume, VolumeKeeping
+from novacron.core.volume import Attachment, Volume, VolumeKeeping
 
 __all__ = ["STEP", "STEPS", "Bench", "Disturbance", "DriverUnderTest", "FullDriver"]
 
@@ -136,15 +137,20 @@ class Bench:
 
     async def created(self, driver: FullDriver, plan: MachinePlan) -> Observed:
         """Make a machine and return it."""
+        # What had its name before may not be gone yet.
+        return await self.insist(partial(driver.create, plan), driver, plan.ref)
+
+    async def insist(
+        self, order: Callable[[], Awaitable[Accepted]], driver: FullDriver, ref: MachineRef
+    ) -> Observed:
+        """Give an order until the host is not busy; return what came of it in the end."""
         for _ in range(STEPS):
-            try:
-                seen = await self.after(driver.create(plan), driver, plan.ref)
-            except Busy:  # what had its name before is not gone yet
-                await self.pass_time(STEP)
-                continue
-            assert seen is not None
-            return seen
-        raise AssertionError(f"{plan.ref.name} was not made within {STEPS * STEP}")
+            with suppress(Busy):
+                seen = await self.after(order(), driver, ref)
+                assert seen is not None
+                return seen
+            await self.pass_time(STEP)
+        raise AssertionError(f"{ref.name}: the host was still busy after {STEPS * STEP}")
 
     def resized(self, plan: MachinePlan, size: Resources) -> MachinePlan:
         """Return the plan with another size."""
@@ -152,8 +158,9 @@ class Bench:
 
 
 def _is_whole(seen: Observed) -> bool:
-    """Say whether all that a machine consists of is there."""
-    return all(part.status == "True" for part in seen.parts)
+    """Say whether all that a machine consists of is there, and on nothing is work being done."""
+    joining = any(volume.attachment is Attachment.ATTACHING for volume in seen.volumes)
+    return not joining and all(part.status == "True" for part in seen.parts)
 
 
 @dataclass(frozen=True)

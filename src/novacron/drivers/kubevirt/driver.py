@@ -4,6 +4,7 @@ Whatever it makes carries the machine's UID, so that work done before a crash is
 machine is comes from watches; nothing here asks again and again.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
@@ -61,7 +62,8 @@ __all__ = ["KubeVirtDriver"]
 Object = dict[str, Any]
 
 RETAIN = "Retain"
-TRIES = 3
+TRIES = 5
+A_MOMENT = 0.05
 
 
 @dataclass(slots=True)
@@ -153,13 +155,14 @@ class KubeVirtDriver:
     ) -> Object:
         """Have a VirtualMachine say what the plan does; KubeVirt writes into it all the time."""
         ref = plan.ref
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
             wanted = revised(vm, instance, plan, plugs, owned=self.owned)
             if wanted == vm:
                 return vm
             try:
                 changed = await self.cluster.client.replace(MACHINES, wanted)
             except Conflict:
+                await asyncio.sleep(attempt * A_MOMENT)
                 vm = await self.cluster.client.get(MACHINES, ref.name, ref.namespace)
                 if not belongs_to(vm, ref.uid):
                     break
@@ -213,6 +216,7 @@ class KubeVirtDriver:
             for claim in self.cluster.claims.cache.objects()
             if claim["metadata"]["labels"][UID] not in self.cluster.machines.of
             and claim["metadata"]["labels"].get(RECLAIM) == RETAIN
+            and "deletionTimestamp" not in claim["metadata"]
         ]
 
     async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:

@@ -13,6 +13,8 @@ SOON = timedelta(seconds=1)
 API_ERROR = "KubeVirtApiError"
 # KubeVirt's webhooks are down while it is upgraded: its API server says so with these words.
 WEBHOOK_DOWN = "failed calling webhook"
+# What is plugged in again before the guest has let go of it.
+STILL_THERE = "conflicts with an existing volume of the same name"
 QUOTA = "exceeded quota"
 # What KubeVirt refuses it may allow when it is set differently.
 MUCH_LATER = timedelta(seconds=60)
@@ -43,8 +45,7 @@ def _meant(error: api.ApiError, machine: str | None) -> DriverError:
         case api.Conflict():
             return Busy(f"somebody else changed it at the same time: {said}", SOON)
         case api.Invalid():
-            sentence = f"KubeVirt refuses it: {said}"
-            return Rejected(sentence, reason="KubeVirtRefused", again=MUCH_LATER)
+            return _refused(said)
         case api.Forbidden():
             return _forbidden(said)
         case api.NotFound():
@@ -52,6 +53,13 @@ def _meant(error: api.ApiError, machine: str | None) -> DriverError:
         case api.Overloaded():
             return DriverError(_overloaded(said), reason=API_ERROR)
     return Unreachable(said)
+
+
+def _refused(said: str) -> DriverError:
+    if STILL_THERE in said:
+        return Busy(f"a disk that was taken off is not off yet: {said}", SOON)
+    sentence = f"KubeVirt refuses it: {said}"
+    return Rejected(sentence, reason="KubeVirtRefused", again=MUCH_LATER)
 
 
 def _unknown(said: str) -> DriverError:

@@ -34,6 +34,12 @@ def test_an_object_without_any_mark_is_somebody_elses():
     [
         (api.Conflict("newer"), Busy, "Busy", "at the same time"),
         (api.Invalid("no such bus"), Rejected, "KubeVirtRefused", "no such bus"),
+        (
+            api.Invalid("[data] conflicts with an existing volume of the same name on the vmi"),
+            Busy,
+            "Busy",
+            "not off yet",
+        ),
         (api.Forbidden("no"), DriverError, "KubeVirtApiError", "role"),
         (
             api.Forbidden("exceeded quota: compute"),
