@@ -128,7 +128,7 @@ def test_machines_of_other_providers_are_left_alone() -> None:
 
 def test_what_a_machine_means_is_found_out_without_its_types() -> None:
     """The running operator would carry their memory for nothing."""
-    modules = ("resolve", "changes", "cloud_init", "addresses", "marks")
+    modules = ("resolve", "translate", "cloud_init", "addresses", "marks")
     names = ", ".join(f"novacron.families.viti.{each}" for each in modules)
     code = f"import sys, {names}; print('pydantic' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,7 +19,7 @@ from novacron.drivers.kubevirt.disks import growing, is_first, seen_volume
 from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending
 from novacron.drivers.kubevirt.names import APPLIED, RECIPE, UID
 from novacron.drivers.kubevirt.sameness import difference
-from novacron.drivers.kubevirt.settings import Settings
+from novacron.drivers.kubevirt.settings import AS_USUAL, Settings
 from novacron.drivers.kubevirt.view import as_requested, condition
 
 __all__ = ["PATIENCE", "has_no_node", "observed", "storage_part"]
@@ -32,7 +32,7 @@ ENDED = ("Succeeded", "Failed")
 STORAGE, NETWORK, MACHINE = "StorageReady", "NetworkReady", "VirtualMachineReady"
 
 
-def observed(has: Belongings, settings: Settings) -> Observed | None:
+def observed(has: Belongings, settings: Settings = AS_USUAL) -> Observed | None:
     """Return how a machine is; None when there is neither it nor an instance of it."""
     vm, vmi = has.machine, has.instance
     shown = vm or vmi

@@ -7,7 +7,7 @@ from typing import Any
 
 from novacron.core.errors import Rejected
 
-__all__ = ["Settings", "settings_of"]
+__all__ = ["AS_USUAL", "Settings", "settings_of"]
 
 Object = dict[str, Any]
 
@@ -43,11 +43,14 @@ class Settings:
         )
 
 
+AS_USUAL = Settings()
+
+
 def settings_of(installed: Iterable[Object]) -> Settings:
     """Return what the installed KubeVirt is set up to do; the usual where nobody can tell."""
     spec: Object = next((each.get("spec") or {} for each in installed), {})
     if not spec:
-        return Settings()
+        return AS_USUAL
     configuration = spec.get("configuration") or {}
     gates = (configuration.get("developerConfiguration") or {}).get("featureGates") or ()
     methods = (spec.get("workloadUpdateStrategy") or {}).get("workloadUpdateMethods") or ()
