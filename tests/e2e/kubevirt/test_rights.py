@@ -50,7 +50,7 @@ def live_a_life(stage: MachineStage) -> None:
     stage.change(
         "life",
         cloudInit={"userData": "#cloud-config\npackages: [vim]\n"},
-        disks=[{"name": "root", "size": "30Gi"}, {"name": "more", "size": "2Gi"}],
+        disks=[disks[0] | {"size": "30Gi"}, disks[1] | {"size": "2Gi"}],
     )
     stage.until("life", lambda obj: obj["status"]["observedGeneration"] == 2)
     stage.change("life", running=False)
@@ -59,17 +59,21 @@ def live_a_life(stage: MachineStage) -> None:
     stage.until_gone("life")
 
 
+def metrics(stage: MachineStage) -> str:
+    """Return what Prometheus would read."""
+    return stage.operator.get("metrics", "/metrics") or ""
+
+
 def test_metrics_and_log_lines_are_those_of_the_specification(stage: MachineStage) -> None:
     stage.declare("counted")
     stage.until_running("counted")
-    text = stage.operator.get("metrics", "/metrics") or ""
     for sample in (
         'kubevirt_operator_machines_total{phase="Running",template="small"} 1.0',
         'kubevirt_operator_virtual_machines_total{status="Running"} 1.0',
         'kubevirt_operator_storage_provisioning_duration_seconds_count{storage_class="standard"}',
         'kubevirt_operator_reconciliation_duration_seconds_count{controller="Machine"}',
     ):
-        assert sample in text
+        stage.bed.wait(sample, lambda sample=sample: sample in metrics(stage))
     lines = [json.loads(line) for line in stage.operator.log.splitlines()]
     about = next(line for line in lines if line.get("machine") == "counted")
     assert about.keys() >= {"timestamp", "level", "message", "phase"}

@@ -30,6 +30,7 @@ __all__ = ["Belongings", "Cluster", "Index"]
 Connect = Callable[[], AbstractAsyncContextManager[Client]]
 
 PATIENCE_SECONDS = 10.0
+LOOK_SECONDS = 0.02
 RECONNECT_SECONDS = 60.0
 # Credentials that were refused may have been replaced already.
 REFUSED_SECONDS = 5.0
@@ -111,6 +112,7 @@ class Cluster:
     _opened_at: float = 0.0
     _identity: str | None = None
     _refused: bool = False
+    _silent: bool = False
 
     def __post_init__(self) -> None:
         self.machines = Index(Cache(MACHINES), self._told)
@@ -136,13 +138,23 @@ class Cluster:
             if self._open is None or self._is_hopeless:
                 await self.close()
                 await self._begin()
-        if self.trouble is None:
+        if not self._is_listed and not self._silent:
+            # Only the first who come wait for a silent cluster: they work for others too.
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE_SECONDS):
-                    for cache in self._caches:
-                        await cache.synced()
-                return
-        raise Unreachable(self.trouble or f"cluster {self.name} has not told of its machines yet")
+                    await self._told_all()
+            self._silent = not self._is_listed
+        if self.trouble is not None or not self._is_listed:
+            silent = f"cluster {self.name} has not told of its machines yet"
+            raise Unreachable(self.trouble or silent)
+
+    @property
+    def _is_listed(self) -> bool:
+        return all(cache.is_synced for cache in self._caches)
+
+    async def _told_all(self) -> None:
+        while not self._is_listed and self.trouble is None:  # noqa: ASYNC110 - trouble rings no bell
+            await asyncio.sleep(LOOK_SECONDS)
 
     @property
     def trouble(self) -> str | None:
@@ -197,7 +209,7 @@ class Cluster:
     async def close(self) -> None:
         """Stop following."""
         opened, self._open, self._client = self._open, None, None
-        self._identity, self._refused = None, False
+        self._identity, self._refused, self._silent = None, False, False
         self._reflectors = []
         if opened is not None:
             await opened.aclose()
