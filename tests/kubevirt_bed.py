@@ -36,6 +36,7 @@ __all__ = [
     "fresh_namespace",
     "migration",
     "new_bed",
+    "running_bed",
     "shared_bed",
     "stop_bed",
     "virtual_machine",
@@ -58,6 +59,7 @@ GROUPS = {
     "storageclasses": "/apis/storage.k8s.io/v1",
 }
 SUBRESOURCES = "/apis/subresources.kubevirt.io/v1"
+_RUNNING: list["KubeVirtBed"] = []
 
 
 @dataclass(frozen=True)
@@ -246,6 +248,11 @@ def stop_bed(bed: KubeVirtBed) -> None:
     discard(bed.plane)
 
 
+def running_bed() -> KubeVirtBed:
+    """The bed that the fixture ``kubevirt_cluster`` started in this process."""
+    return _RUNNING[-1]
+
+
 @contextmanager
 def shared_bed(directory: Path) -> Iterator[KubeVirtBed]:
     """The bed that all workers of a run share."""
@@ -254,9 +261,11 @@ def shared_bed(directory: Path) -> Iterator[KubeVirtBed]:
     with holding(lock, "start", on_wait=_patiently):
         mine.touch()
         bed = new_bed(directory / "cluster")
+    _RUNNING.append(bed)
     try:
         yield bed
     finally:
+        _RUNNING.remove(bed)
         with holding(lock, "stop", on_wait=_patiently):
             mine.unlink()
             if not list(directory.glob("user-*")):

@@ -15,10 +15,12 @@ DRIVERS = [
 ]
 
 
-@pytest.fixture(params=DRIVERS, ids=lambda under_test: under_test.name)
+@pytest.fixture(params=[pytest.param(each, marks=each.marks, id=each.name) for each in DRIVERS])
 def under_test(request: pytest.FixtureRequest) -> DriverUnderTest:
     """Every driver in every set-up, one after the other."""
     driver: DriverUnderTest = request.param
+    if driver.needs:
+        request.getfixturevalue(driver.needs)
     return driver
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from conformance.under_test import Bench, FullDriver
-from novacron.core.machine import Power
+from novacron.core.machine import MachinePlan, Power
 
 
 async def test_an_absent_machine_is_observed_as_none(bench: Bench, driver: FullDriver) -> None:
@@ -80,6 +80,10 @@ async def test_a_machine_of_the_same_name_is_never_touched(
     """Names repeat across namespaces, clusters and time; only the UID says whose it is."""
     ours, theirs = bench.plan("ours", name="web"), bench.plan("theirs", name="web")
     before = await bench.created(driver, theirs)
+    if bench.one_of_a_name:
+        await _awaits_the_name(driver, ours)
+        assert await driver.observe(theirs.ref) == before
+        return
     await bench.created(driver, ours)
     await bench.after(driver.set_power(ours.ref, Power.ON), driver, ours.ref)
     await bench.after(driver.resize(bench.resized(ours, bench.large)), driver, ours.ref)
@@ -91,5 +95,20 @@ async def test_a_machine_without_our_mark_is_not_ours(bench: Bench, driver: Full
     """Hosts are shared with people; what they made is neither listed, adopted nor removed."""
     await bench.disturb.plant("web")
     assert await driver.machines(bench.host) == []
+    if bench.one_of_a_name:
+        await _awaits_the_name(driver, bench.plan(name="web"))
+        assert await driver.machines(bench.host) == []
+        return
     made = await bench.created(driver, bench.plan(name="web"))
     assert await driver.machines(bench.host) == [made]
+
+
+async def _awaits_the_name(driver: FullDriver, plan: MachinePlan) -> None:
+    """See that a machine whose name is taken is not made, says so, and can be removed again."""
+    seen = (await driver.create(plan)).seen
+    assert seen is not None
+    assert seen.hindered is not None
+    assert seen.hindered.reason == "NameTaken"
+    assert plan.ref.name in seen.hindered.message
+    assert await driver.observe(plan.ref) is None
+    await driver.delete(plan.ref)

@@ -10,14 +10,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
+import pytest
+
 from novacron.core.driver import Accepted, Driver, Inventory
-from novacron.core.machine import MachinePlan, MachineRef, Nic, Observed, Resources
+from novacron.core.machine import FirstDisk, MachinePlan, MachineRef, Nic, Observed, Resources
 from novacron.core.volume import Volume, VolumeKeeping
 
-__all__ = ["Bench", "Disturbance", "DriverUnderTest", "FullDriver"]
+__all__ = ["STEP", "STEPS", "Bench", "Disturbance", "DriverUnderTest", "FullDriver"]
 
 STEP = timedelta(seconds=1)
 STEPS = 120
+ORDINARY = FirstDisk()
 
 
 class FullDriver(Driver, Inventory, VolumeKeeping, Protocol):
@@ -45,6 +48,12 @@ class Bench:
     small one, ``too_big`` fits on no host. ``room`` is what the host gives to machines when
     the driver enforces that to the last unit, else None. ``ids_are_uids`` says that machines have
     their owner's UID as their id at the hypervisor. Of the two storage classes one is shared.
+
+    A host that is not ``limited`` takes what it has no room for, and it waits when it is started.
+    One that ``restarts_guests`` does so whoever ended them, unless it was told to stop them. Where
+    there is ``one_of_a_name`` in a namespace, a second machine waits for the first to go. Guests of
+    a host that ``only_grows_running`` get less of anything, and other volumes, with a restart. One
+    that ``takes_over_volumes`` gives a kept one to another machine, and knows which are shared.
     """
 
     host: str
@@ -60,6 +69,13 @@ class Bench:
     ids_are_uids: bool = False
     unshared_class: str = "fast"
     shared_class: str = "common"
+    namespace: str = "default"
+    first_disk: FirstDisk = ORDINARY
+    limited: bool = True
+    restarts_guests: bool = False
+    one_of_a_name: bool = False
+    only_grows_running: bool = False
+    takes_over_volumes: bool = True
 
     def plan(
         self,
@@ -71,8 +87,15 @@ class Bench:
         volumes: tuple[Volume, ...] = (),
     ) -> MachinePlan:
         """Return a plan for the host; the small size when none is given."""
-        ref = MachineRef(uid, "default", name, self.host)
-        return MachinePlan(ref, size or self.small, self.image, nics, volumes=volumes)
+        ref = MachineRef(uid, self.namespace, name, self.host)
+        return MachinePlan(
+            ref,
+            size or self.small,
+            self.image,
+            nics,
+            volumes=volumes,
+            first_disk=self.first_disk,
+        )
 
     async def settled(self, driver: FullDriver, ref: MachineRef) -> Observed | None:
         """Return how the machine is when nothing is under way any more."""
@@ -92,6 +115,16 @@ class Bench:
                 return seen
             await self.pass_time(STEP)
         raise AssertionError(f"{ref.name} had no address after {STEPS * STEP}")
+
+    async def grown(self, driver: FullDriver, ref: MachineRef) -> Observed:
+        """Return how a machine is once it has what it is set to have, or waits for a restart."""
+        for _ in range(STEPS):
+            seen = await self.settled(driver, ref)
+            assert seen is not None
+            if seen.after_restart is None or seen.awaits_restart:
+                return seen
+            await self.pass_time(STEP)
+        raise AssertionError(f"{ref.name} did not grow within {STEPS * STEP}")
 
     async def after(
         self, order: Awaitable[Accepted], driver: FullDriver, ref: MachineRef
@@ -113,9 +146,18 @@ class Bench:
 
 @dataclass(frozen=True)
 class DriverUnderTest:
-    """A driver in one set-up; ``examples`` is how many random histories it has time for."""
+    """A driver in one set-up; ``examples`` is how many random histories it has time for.
+
+    ``needs`` is the fixture that brings up what it works on, which makes all its tests full ones.
+    """
 
     name: str
     bench: Callable[[Path], AbstractAsyncContextManager[Bench]]
     examples: int
     slow: bool = False
+    needs: str = ""
+
+    @property
+    def marks(self) -> list[pytest.MarkDecorator]:
+        """How its tests are marked."""
+        return [pytest.mark.full] if self.needs else []

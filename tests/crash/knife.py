@@ -110,9 +110,9 @@ def _shape(path: str) -> str:
     parts = path.split("/")
     if "hosts" in parts:
         return "/".join(parts[parts.index("hosts") :])
-    for resource in ("virtualmachines", "events"):
-        if resource in parts:
-            return "/".join([resource, *(["status"] if parts[-1] == "status" else [])])
+    if "namespaces" in parts:
+        resource, _, *subresource = [*parts[parts.index("namespaces") + 2 :], ""]
+        return "/".join([resource, *filter(None, subresource)])
     return path
 
 

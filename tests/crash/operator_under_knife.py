@@ -59,9 +59,11 @@ def main() -> None:
     parser.add_argument("--health-probe-bind-addr")
     parser.add_argument("--images-directory", type=Path, default=Path("/nowhere"))
     parser.add_argument("--shutdown-grace", default="60s")
+    parser.add_argument("--families", default="novacron")
     flags, _ = parser.parse_known_args()
     knife = Knife(Path(os.environ["JOURNAL"]), Point.parse(os.environ["POINT"]))
     settings = Settings(
+        families=(flags.families,),
         leader_elect=False,
         health_probe_bind_addr=flags.health_probe_bind_addr,
         metrics_bind_addr="0",
@@ -76,7 +78,9 @@ def main() -> None:
     CutClient.knife = knife
     client = CutClient.from_kubeconfig(flags.kubeconfig)
     makers: dict[str, MakeDriver] = {
-        name: partial(cut, make, knife) for name, make in driver_makers(settings, client).items()
+        # What is written to KubeVirt goes through the client and is cut there.
+        name: make if name == "kubevirt" else partial(cut, make, knife)
+        for name, make in driver_makers(settings, client).items()
     }
     if "libvirt" in os.environ.get("BENEATH", ""):
         cut_libvirt(knife)

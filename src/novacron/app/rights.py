@@ -128,13 +128,15 @@ def _in_kubevirt() -> list[Manifest]:
     made = ["get", "list", "watch", "create", "patch", "delete"]
     return [
         _rule("kubevirt.io", ["virtualmachines"], [*made, "update"]),
-        _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch"]),
+        _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch", "delete"]),
         _rule(
             "subresources.kubevirt.io",
             [f"virtualmachines/{what}" for what in ("stop", "addvolume", "removevolume")],
             ["update"],
         ),
         _rule("", ["persistentvolumeclaims"], made),
+        # What the scheduler says of those that it has no node for.
+        _rule("", ["pods"], ["list", "watch"]),
         _rule("k8s.cni.cncf.io", ["network-attachment-definitions"], ["get", "create", "update"]),
         # What guests are told about themselves, and the kubeconfigs of other clusters.
         _rule("", ["secrets"], ["get", "create", "update", "delete"]),

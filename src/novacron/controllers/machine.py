@@ -63,7 +63,9 @@ def _hindered(scope: Scope, condition: str, why: Hindrance) -> Wait:
 async def configure(scope: Scope) -> Outcome:
     """Give the machine the resources that are reserved for it, and all else that was asked for."""
     plan, before = scope.machine.plan(scope.seen), scope.seen
-    if before and not before.changing and _is_to_change(scope, before, plan):
+    # What cannot start as it is may be able to when it asks for something else.
+    idle = before is not None and (not before.changing or before.hindered is not None)
+    if before and idle and _is_to_change(scope, before, plan):
         scope.may_act()
         accepted = await scope.driver.resize(plan)
         if not _as_planned(before, plan):
@@ -189,10 +191,10 @@ def _as_planned(seen: Observed, plan: MachinePlan) -> bool:
 
 
 def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str, str]:
-    if seen.configured != plan.resources:
-        return "Resized", f"resized to {amount}"
     if seen.drifted is not None:
         return "Repaired", f"set up again because {seen.drifted}"
+    if seen.configured != plan.resources:
+        return "Resized", f"resized to {amount}"
     if plan.volumes is not None and not are_as_planned(seen.volumes, plan.volumes):
         return "VolumesChanged", f"given {volumes_in_words(plan.volumes)}"
     return "Configured", "set up with other networks"

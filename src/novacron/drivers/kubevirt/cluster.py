@@ -1,20 +1,23 @@
 """What is in one KubeVirt cluster of ours, kept current by watches.
 
-Only objects that carry a machine's UID are followed, storage classes, and KubeVirt's own settings.
-Nobody asks the cluster how a machine is: the cluster tells.
+Only objects that carry a machine's UID are followed, and what says what a cluster can do: storage
+classes and KubeVirt's own settings. Nobody asks the cluster how a machine is: the cluster tells.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from novacron.core.errors import Unreachable
+from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.names import (
     CLAIMS,
     INSTANCES,
     KUBEVIRTS,
     MACHINES,
+    PODS,
     STORAGE_CLASSES,
     UID,
 )
@@ -30,7 +33,8 @@ __all__ = ["Belongings", "Cluster", "Index"]
 Connect = Callable[[], AbstractAsyncContextManager[Client]]
 
 PATIENCE_SECONDS = 10.0
-LOOK_SECONDS = 0.02
+PAUSE_SECONDS = 0.05
+NO_NODE = "spec.nodeName="
 RECONNECT_SECONDS = 60.0
 # Credentials that were refused may have been replaced already.
 REFUSED_SECONDS = 5.0
@@ -40,11 +44,18 @@ INSTALL = "https://kubevirt.io/user-guide/cluster_admin/installation"
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """All that a cluster has of one machine."""
+    """All that a cluster has of one machine, and when.
+
+    ``unheeded`` is for how long KubeVirt has not taken notice of what its VirtualMachine says, and
+    ``unplaced`` its pod while that has no node.
+    """
 
     machine: Object | None
     instance: Object | None
     claims: tuple[Object, ...]
+    unheeded: timedelta = timedelta(0)
+    unplaced: Object | None = None
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
     def any(self) -> bool:
@@ -100,14 +111,18 @@ class Cluster:
     machines: Index = field(init=False)
     instances: Index = field(init=False)
     claims: Index = field(init=False)
+    unplaced: Index = field(init=False)
     classes: Cache = field(default_factory=lambda: Cache(STORAGE_CLASSES))
     installed: Cache = field(default_factory=lambda: Cache(KUBEVIRTS))
     settings: Settings = field(default_factory=Settings)
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _tell: Callable[[str], None] | None = None
     _waiting: set[str] = field(default_factory=set)
+    _unheeded: dict[str, datetime] = field(default_factory=dict)
     _open: AsyncExitStack | None = None
     _client: Client | None = None
     _reflectors: list[Reflector] = field(default_factory=list)
+    _secrets: list[Reflector] = field(default_factory=list)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     _opened_at: float = 0.0
     _identity: str | None = None
@@ -118,8 +133,11 @@ class Cluster:
         self.machines = Index(Cache(MACHINES), self._told)
         self.instances = Index(Cache(INSTANCES), self._told)
         self.claims = Index(Cache(CLAIMS), self._told)
-        self.classes.subscribe(self._class_changed)
+        # Pods have none for a moment only; whoever looks at the machine later sees who still does.
+        self.unplaced = Index(Cache(PODS), lambda _: None)
         self.installed.subscribe(self._settings_changed)
+        for told_of_abilities in (self.classes, self.installed):
+            told_of_abilities.subscribe(self._can_do_more)
 
     @property
     def client(self) -> Client:
@@ -137,24 +155,19 @@ class Cluster:
         async with self._opening:
             if self._open is None or self._is_hopeless:
                 await self.close()
-                await self._begin()
-        if not self._is_listed and not self._silent:
+                with in_our_words():
+                    await self._begin()
+        if not self._told_all and not self._silent:
             # Only the first who come wait for a silent cluster: they work for others too.
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE_SECONDS):
-                    await self._told_all()
-            self._silent = not self._is_listed
-        if self.trouble is not None or not self._is_listed:
-            silent = f"cluster {self.name} has not told of its machines yet"
-            raise Unreachable(self.trouble or silent)
-
-    @property
-    def _is_listed(self) -> bool:
-        return all(cache.is_synced for cache in self._caches)
-
-    async def _told_all(self) -> None:
-        while not self._is_listed and self.trouble is None:  # noqa: ASYNC110 - trouble rings no bell
-            await asyncio.sleep(LOOK_SECONDS)
+                    # What is waited for are many things, of which some may never come.
+                    while not self._told_all and self.trouble is None:  # noqa: ASYNC110
+                        await asyncio.sleep(PAUSE_SECONDS)
+            self._silent = not self._told_all
+        if self.trouble is not None or not self._told_all:
+            waits = f"cluster {self.name} has not told of its machines yet"
+            raise Unreachable(self.trouble or waits)
 
     @property
     def trouble(self) -> str | None:
@@ -169,18 +182,20 @@ class Cluster:
 
     def of(self, uid: str) -> Belongings:
         """Return all that there is of a machine."""
-        return Belongings(
-            next(self.machines.objects(uid), None),
-            next(self.instances.objects(uid), None),
-            tuple(self.claims.objects(uid)),
-        )
+        now, vm = self.now(), next(self.machines.objects(uid), None)
+        instance, claims = next(self.instances.objects(uid), None), self.claims.objects(uid)
+        pod = next(self.unplaced.objects(uid), None)
+        return Belongings(vm, instance, tuple(claims), self._lag(uid, vm, now), pod, now)
 
     def uids(self) -> Iterable[str]:
         """Return the UIDs of all machines of which there is anything but claims."""
         return self.machines.of.keys() | self.instances.of.keys()
 
     def waits(self, uid: str, *, waits: bool) -> None:
-        """Note whether a machine waits for something that is not its own, such as a class."""
+        """Note whether a machine waits for something that is not its own.
+
+        Such as a class, or that KubeVirt is set to allow what it asks for.
+        """
         (self._waiting.add if waits else self._waiting.discard)(uid)
 
     async def identity(self) -> str:
@@ -235,34 +250,52 @@ class Cluster:
             for cache in (self.machines.cache, self.instances.cache, self.claims.cache)
             for namespace in self.namespaces
         ]
-        for cache in (self.classes, self.installed):
-            self._reflectors.append(Reflector(self._client, cache))
+        self._reflectors.append(Reflector(self._client, self.classes))
+        self._secrets = [Reflector(self._client, self.installed)]
+        self._secrets += [
+            Reflector(self._client, self.unplaced.cache, each, selector=NO_NODE, labels=UID)
+            for each in self.namespaces
+        ]
         following = asyncio.create_task(self._follow(), name=f"follow {self.name}")
         opened.push_async_callback(_ended, following)
 
     @property
     def _caches(self) -> tuple[Cache, ...]:
         indices = (self.machines, self.instances, self.claims)
-        return (*(index.cache for index in indices), self.classes, self.installed)
+        return (*(index.cache for index in indices), self.classes)
+
+    @property
+    def _told_all(self) -> bool:
+        """Say whether everything was listed, but for what is kept from us and not needed."""
+        return all(cache.is_synced for cache in self._caches) and all(
+            each.cache.is_synced or each.trouble is not None for each in self._secrets
+        )
+
+    def _lag(self, uid: str, vm: Object | None, now: datetime) -> timedelta:
+        """Return for how long KubeVirt has not looked at a VirtualMachine, as far as seen here."""
+        heeded = ((vm or {}).get("status") or {}).get("desiredGeneration")
+        if vm is None or heeded == vm["metadata"]["generation"]:
+            self._unheeded.pop(uid, None)
+            return timedelta(0)
+        return now - self._unheeded.setdefault(uid, now)
 
     async def _follow(self) -> None:
         async with asyncio.TaskGroup() as following:
-            for reflector in self._reflectors:
+            for reflector in (*self._reflectors, *self._secrets):
                 following.create_task(reflector.run())
 
     def _told(self, uid: str) -> None:
         if self._tell is not None:
             self._tell(uid)
 
-    def _class_changed(self, change: Change) -> None:
+    def _can_do_more(self, change: Change) -> None:
         del change
         for uid in self._waiting:
             self._told(uid)
 
     def _settings_changed(self, change: Change) -> None:
-        before, self.settings = self.settings, settings_of(self.installed.objects())
-        if before != self.settings:
-            self._class_changed(change)
+        del change
+        self.settings = settings_of(self.installed.objects())
 
 
 async def _ended(task: "asyncio.Task[None]") -> None:

@@ -5,6 +5,7 @@ running guest can get more of.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -87,7 +88,7 @@ def owned_by(declared: Declaration | None) -> Object:
 
 def template(plan: MachinePlan) -> Object:
     """Return what an instance of the machine is like."""
-    nics = plan.nics or (Nic("", name="default"),)
+    nics = _named(plan.nics or (Nic("", name="default"),))
     order = boot_places(plan.hardware.boot_order or _usual(plan), [nic.name for nic in nics])
     boots = {plan.first_disk.name: order.get(DISK)}
     disks = [_disk(name, bus, boots.get(name)) for name, bus in _disks(plan)]
@@ -122,6 +123,11 @@ def template(plan: MachinePlan) -> Object:
 def has_addresses(plan: MachinePlan) -> bool:
     """Say whether some interface is not simply set up by asking its network."""
     return any(not nic.plain for nic in plan.nics)
+
+
+def _named(nics: Sequence[Nic]) -> list[Nic]:
+    """Return interfaces that all have a name, as KubeVirt wants it."""
+    return [replace(nic, name=nic.name or f"net{number}") for number, nic in enumerate(nics)]
 
 
 def is_pod_network(nic: Nic) -> bool:

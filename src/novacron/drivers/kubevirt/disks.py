@@ -8,11 +8,11 @@ from novacron.core.quantity import MIB, format_mib, mib
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.kubevirt.changes import DISKS, plugged
 from novacron.drivers.kubevirt.cluster import Belongings
-from novacron.drivers.kubevirt.names import DISK, GROWN
+from novacron.drivers.kubevirt.names import DISK, GROWN, VOLUME
 from novacron.drivers.kubevirt.settings import Settings
 from novacron.drivers.kubevirt.view import as_requested, by_name, template_of
 
-__all__ = ["growing", "is_first", "seen_volume"]
+__all__ = ["growing", "is_first", "seen_volume", "volume_id_of"]
 
 Object = dict[str, Any]
 
@@ -31,6 +31,12 @@ def is_first(claim: Object, vm: Object | None) -> bool:
     return bool(volumes) and volumes[0]["name"] == disk
 
 
+def volume_id_of(claim: Object) -> str:
+    """Return what a volume is called by its owner."""
+    annotations: dict[str, str] = claim["metadata"].get("annotations") or {}
+    return annotations.get(VOLUME) or str(claim["metadata"]["name"])
+
+
 def seen_volume(claim: Object, vm: Object | None, instance: Object | None) -> SeenVolume:
     """Return a disk as it is."""
     name = claim["metadata"]["labels"].get(DISK, "")
@@ -46,7 +52,7 @@ def seen_volume(claim: Object, vm: Object | None, instance: Object | None) -> Se
         name=name,
         size_mib=wanted,
         attachment=attachment,
-        id=claim["metadata"]["name"],
+        id=volume_id_of(claim),
         storage_class=claim["spec"].get("storageClassName"),
         has_mib=has if attachment is Attachment.GROWING else None,
         note=note,

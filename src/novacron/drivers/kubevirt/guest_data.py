@@ -9,13 +9,13 @@ import orjson
 
 from novacron.core.cloud_init import Source, Told, joined
 from novacron.core.conditions import Condition
-from novacron.core.errors import Rejected
 from novacron.core.guest_network import network_configuration
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.convert import has_addresses, marks
-from novacron.drivers.kubevirt.missing import Missing
-from novacron.drivers.kubevirt.names import SECRETS, UID, secret_name
+from novacron.drivers.kubevirt.missing import Missing, name_taken
+from novacron.drivers.kubevirt.names import SECRETS, secret_name
+from novacron.drivers.kubevirt.ownership import belongs_to
 from novacron.runtime.errors import AlreadyExists, NotFound
 
 __all__ = ["GuestData", "ReadSource"]
@@ -57,7 +57,7 @@ class GuestData:
         """Remove what was kept for a machine."""
         try:
             found = await self.cluster.client.get(SECRETS, secret_name(ref), ref.namespace)
-            if _uid(found) == ref.uid:
+            if belongs_to(found, ref.uid):
                 await self.cluster.client.delete(
                     SECRETS, secret_name(ref), ref.namespace, uid=found["metadata"]["uid"]
                 )
@@ -91,16 +91,8 @@ class GuestData:
 
     async def _update(self, ref: MachineRef, body: Object) -> None:
         found = await self.cluster.client.get(SECRETS, secret_name(ref), ref.namespace)
-        if _uid(found) != ref.uid:
-            raise Rejected(
-                f"there is a Secret {secret_name(ref)} that is not this machine's: delete it or "
-                "rename the machine",
-                reason="NameTaken",
-            )
+        if not belongs_to(found, ref.uid):
+            remedy = "give the machine another name"
+            raise name_taken(SECRETS.kind, secret_name(ref), "VirtualMachineReady", remedy)
         if found.get("data") != body["data"]:
             await self.cluster.client.replace(SECRETS, {**found, "data": body["data"]})
-
-
-def _uid(found: Object) -> str | None:
-    labels: dict[str, str] = found["metadata"].get("labels") or {}
-    return labels.get(UID)

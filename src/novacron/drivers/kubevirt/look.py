@@ -16,28 +16,19 @@ from novacron.core.quantity import mib
 from novacron.drivers.kubevirt.changes import changes
 from novacron.drivers.kubevirt.cluster import Belongings
 from novacron.drivers.kubevirt.disks import growing, is_first, seen_volume
+from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending
 from novacron.drivers.kubevirt.names import APPLIED, RECIPE, UID
 from novacron.drivers.kubevirt.sameness import difference
 from novacron.drivers.kubevirt.settings import Settings
 from novacron.drivers.kubevirt.view import as_requested, condition
 
-__all__ = ["PATIENCE", "observed", "storage_part"]
+__all__ = ["PATIENCE", "has_no_node", "observed", "storage_part"]
 
 Object = dict[str, Any]
 
 # The cluster tells of every change; this is for what may be missed all the same.
 PATIENCE = timedelta(seconds=60)
 ENDED = ("Succeeded", "Failed")
-UNSCHEDULABLE = "ErrorUnschedulable"
-# What KubeVirt says of a machine that does not come up, and what a user can do about it.
-FAILING = {
-    "CrashLoopBackOff": "its guest ends as soon as it is started: look at its console",
-    "ErrorPvcNotFound": "a disk's claim is missing and is made again",
-    "ErrorDataVolumeNotFound": "the import of its image is missing",
-    "DataVolumeError": "the import of its image failed: look at its DataVolume",
-    "ErrImagePull": "an image cannot be pulled: check its name and the registry",
-    "ImagePullBackOff": "an image cannot be pulled: check its name and the registry",
-}
 STORAGE, NETWORK, MACHINE = "StorageReady", "NetworkReady", "VirtualMachineReady"
 
 
@@ -48,7 +39,7 @@ def observed(has: Belongings, settings: Settings) -> Observed | None:
     if shown is None:
         return None
     power, changing = _power(vm, vmi)
-    hindered = _hindrance(vm, vmi, has.claims) if changing == "start" else None
+    hindered = hindrance(has) if changing == "start" else None
     configured = _configured(vm or {}, has.claims)
     runs = _current(vmi, configured) if vmi and power is Power.ON else configured
     movable = condition(vmi, "LiveMigratable")
@@ -63,12 +54,13 @@ def observed(has: Belongings, settings: Settings) -> Observed | None:
         addresses=_addresses(vmi),
         live_migratable=True,
         immovable=movable.get("message") if movable.get("status") == "False" else None,
-        due=PATIENCE if changing else None,
+        abandoned=changing == "create",
+        due=(PATIENCE if hindered else SLOW) if changing else None,
         after_restart=configured if configured != runs else None,
         awaits_restart=_awaits_restart(vm, vmi, pending) if settled else (),
         pending=pending,
         recipe=(shown["metadata"].get("annotations") or {}).get(RECIPE) if vm else None,
-        drifted=_drifted(vm) if vm else None,
+        drifted=_drifted(vm, has.claims) if vm else None,
         ended=_ended(vmi),
         volumes=tuple(seen_volume(each, vm, vmi) for each in has.claims if not is_first(each, vm)),
         first_volume=next(
@@ -80,19 +72,38 @@ def observed(has: Belongings, settings: Settings) -> Observed | None:
     )
 
 
+def has_no_node(vmi: Object) -> bool:
+    """Say whether an instance is only wished for: nothing of it runs anywhere."""
+    return (vmi.get("status") or {}).get("phase") in (None, "", "Pending", "Scheduling")
+
+
 def storage_part(claims: tuple[Object, ...]) -> Condition:
-    """Say whether every disk has its place."""
-    waiting = [claim for claim in claims if (claim.get("status") or {}).get("phase") != "Bound"]
-    if not waiting:
-        return Condition(STORAGE, "True", "PVCBound", f"{len(claims)} claims are bound")
-    names = ", ".join(claim["metadata"]["name"] for claim in waiting)
-    message = f"not bound yet: {names}; kubectl describe pvc says what they wait for"
-    return Condition(STORAGE, "False", "PVCPending", message)
+    """Say whether every disk has its place, and will keep it."""
+    if waiting := [_name(claim) for claim in claims if is_pending(claim)]:
+        message = (
+            f"not bound yet: {', '.join(waiting)}; kubectl describe pvc says what they wait for"
+        )
+        return Condition(STORAGE, "False", "PVCPending", message)
+    if doomed := [_name(claim) for claim in claims if "deletionTimestamp" in claim["metadata"]]:
+        message = (
+            f"somebody deleted PersistentVolumeClaim {', '.join(doomed)}, which goes with all that "
+            "is on it when the machine stops: save what is needed before"
+        )
+        return Condition(STORAGE, "False", "PVCPending", message)
+    return Condition(STORAGE, "True", "PVCBound", f"{len(claims)} claims are bound")
+
+
+def _name(obj: Object) -> str:
+    return str(obj["metadata"]["name"])
 
 
 def _power(vm: Object | None, vmi: Object | None) -> tuple[Power, str | None]:
     """Return whether a machine runs, and what is being done about it."""
-    if vm is None or "deletionTimestamp" in vm["metadata"]:
+    if vm is None:
+        # What keeps the instance is gone, or nobody hears of it any more: it is asked for again.
+        leaving = "deletionTimestamp" in (vmi or {}).get("metadata", {})
+        return Power.ON, "delete" if leaving else "create"
+    if "deletionTimestamp" in vm["metadata"]:
         return (Power.ON if vmi else Power.OFF), "delete"
     phase = ((vmi or {}).get("status") or {}).get("phase")
     wanted = vm["spec"].get("runStrategy") != "Halted"
@@ -101,29 +112,6 @@ def _power(vm: Object | None, vmi: Object | None) -> tuple[Power, str | None]:
     if "deletionTimestamp" in vmi["metadata"] or not wanted:
         return Power.ON, "stop"
     return (Power.ON, None) if phase == "Running" else (Power.OFF, "start")
-
-
-def _hindrance(
-    vm: Object | None, vmi: Object | None, claims: tuple[Object, ...]
-) -> Hindrance | None:
-    state = ((vm or {}).get("status") or {}).get("printableStatus", "")
-    scheduled = condition(vmi, "PodScheduled")
-    if state == UNSCHEDULABLE or scheduled.get("reason") == "Unschedulable":
-        said = scheduled.get("message") or condition(vm, "Ready").get("message") or state
-        return Hindrance(
-            "InsufficientResources",
-            f"no node of the cluster can run it: {said}; add nodes or ask for less",
-        )
-    if state in FAILING:
-        return Hindrance("VMFailed", f"{state}: {FAILING[state]}")
-    failure = condition(vm, "Failure")
-    if failure.get("status") == "True":
-        return Hindrance("VMFailed", failure.get("message") or failure.get("reason", ""))
-    lost = [each for each in claims if (each.get("status") or {}).get("phase") == "Lost"]
-    if lost:
-        name = lost[0]["metadata"]["name"]
-        return Hindrance("PVCLost", f"the volume behind claim {name} is gone: restore it")
-    return None
 
 
 def _configured(vm: Object, claims: tuple[Object, ...]) -> Resources:
@@ -185,12 +173,26 @@ def _awaits_restart(
     return tuple(parts) or ("its template",)
 
 
-def _drifted(vm: Object) -> str | None:
+def _drifted(vm: Object, claims: tuple[Object, ...]) -> str | None:
     applied = (vm["metadata"].get("annotations") or {}).get(APPLIED)
     if not applied:
         return "somebody took our record off its VirtualMachine"
-    where = difference(as_requested(vm), orjson.loads(applied))
-    return None if where is None else f"somebody changed {where} of its VirtualMachine"
+    wanted = orjson.loads(applied)
+    where = difference(as_requested(vm), wanted) or difference(
+        vm["metadata"].get("labels"), wanted["metadata"]["labels"], "labels"
+    )
+    if where is not None:
+        return f"somebody changed {where} of its VirtualMachine"
+    there = {_name(claim) for claim in claims}
+    lost = [name for name in _claimed(wanted) if name not in there]
+    return f"somebody deleted PersistentVolumeClaim {', '.join(lost)}" if lost else None
+
+
+def _claimed(template: Object) -> list[str]:
+    """Return the names of the claims that instances of a template need."""
+    volumes = template["spec"].get("volumes") or ()
+    named = [each.get("persistentVolumeClaim", {}).get("claimName") for each in volumes]
+    return [name for name in named if name]
 
 
 def _ended(vmi: Object | None) -> str | None:
@@ -200,7 +202,7 @@ def _ended(vmi: Object | None) -> str | None:
 
 def _parts(has: Belongings, hindered: Hindrance | None) -> tuple[Condition, ...]:
     network = Condition(NETWORK, "True", "NetworkConfigured", "its networks are there")
-    if hindered is not None:
+    if hindered is not None or (hindered := ignored(has)) is not None:
         machine = Condition(MACHINE, "False", "VMFailed", hindered.message)
     elif has.machine is None:
         machine = Condition(MACHINE, "False", "VMFailed", "its VirtualMachine is gone")

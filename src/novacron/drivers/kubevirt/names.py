@@ -14,6 +14,7 @@ __all__ = [
     "MACHINES",
     "MIGRATIONS",
     "NETWORKS",
+    "PODS",
     "RECIPE",
     "RECLAIM",
     "SECRETS",
@@ -39,7 +40,10 @@ SUBRESOURCES = Resource("subresources.kubevirt.io", "v1", "virtualmachines", "Vi
 NETWORKS = Resource(
     "k8s.cni.cncf.io", "v1", "network-attachment-definitions", "NetworkAttachmentDefinition"
 )
+# What KubeVirt itself is set to do.
+KUBEVIRTS = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt")
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+PODS = Resource("", "v1", "pods", "Pod")
 STORAGE_CLASSES = Resource(
     "storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False
 )

@@ -10,12 +10,14 @@ from typing import Any
 import orjson
 
 from novacron.core.conditions import Condition
+from novacron.core.errors import Busy
 from novacron.core.machine import MachinePlan, MachineRef, Nic
 from novacron.core.segment import Segment
 from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.convert import is_pod_network, owned_by
 from novacron.drivers.kubevirt.missing import Missing, is_namespace, no_namespace
 from novacron.drivers.kubevirt.names import MACHINES, NETWORKS
+from novacron.drivers.kubevirt.sameness import difference
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Object
 
@@ -59,14 +61,32 @@ class Attachments:
                 raise _missing(nic, "create it or declare the network") from None
             await self._make(ref, nic.network, nic.segment)
             return
-        wanted = None if nic.segment is None else _config(nic.network, nic.segment)
         ours = MADE in (found["metadata"].get("labels") or {})
-        if ours and wanted is not None and found["spec"]["config"] != wanted:
-            await self.cluster.client.replace(NETWORKS, {**found, "spec": {"config": wanted}})
+        if ours and nic.segment is not None:
+            await self._keep(ref, found, self._definition(ref, nic.network, nic.segment))
 
-    async def _make(self, ref: MachineRef, name: str, segment: Segment) -> None:
+    async def _keep(self, ref: MachineRef, found: Object, wanted: Object) -> None:
+        """Have an attachment that we made say what it is to, and go with whom it is to go with.
+
+        Whoever declared the network may have deleted and declared it anew.
+        """
+        owners = wanted["metadata"].get("ownerReferences")
+        if "deletionTimestamp" in found["metadata"]:
+            raise Busy(
+                f"NetworkAttachmentDefinition {ref.namespace}/{wanted['metadata']['name']} "
+                "is being deleted and is made again"
+            )
+        if difference(found["metadata"].get("ownerReferences"), owners or []) is None and (
+            found["spec"]["config"] == wanted["spec"]["config"]
+        ):
+            return
+        metadata = {**found["metadata"], **({"ownerReferences": owners} if owners else {})}
+        changed = {**found, "metadata": metadata, "spec": wanted["spec"]}
+        await self.cluster.client.replace(NETWORKS, changed)
+
+    def _definition(self, ref: MachineRef, name: str, segment: Segment) -> Object:
         declared = segment.declared_by
-        body = {
+        return {
             "apiVersion": NETWORKS.api_version,
             "kind": NETWORKS.kind,
             "metadata": {
@@ -77,8 +97,10 @@ class Attachments:
             },
             "spec": {"config": _config(name, segment)},
         }
+
+    async def _make(self, ref: MachineRef, name: str, segment: Segment) -> None:
         try:
-            await self.cluster.client.create(NETWORKS, body)
+            await self.cluster.client.create(NETWORKS, self._definition(ref, name, segment))
         except AlreadyExists:
             return  # somebody who needs it too was faster
         except NotFound as error:

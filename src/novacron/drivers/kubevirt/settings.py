@@ -26,16 +26,18 @@ class Settings:
     moves_by_itself: bool = True
     volumes_pluggable: bool = True
     disks_expandable: bool = True
-    machine_types: tuple[str, ...] = USUAL_MACHINES
+    machine_types: tuple[str, ...] | None = USUAL_MACHINES
 
     def require_machine_type(self, wanted: str | None) -> None:
         """Refuse a type of machine that the cluster does not allow; ``*`` stands for anything."""
-        if wanted is None or any(fnmatchcase(wanted, each) for each in self.machine_types):
+        allowed = self.machine_types
+        if wanted is None or allowed is None or any(fnmatchcase(wanted, each) for each in allowed):
             return
         raise Rejected(
             f"this KubeVirt cluster allows no machine of type {wanted}, only "
-            f"{', '.join(self.machine_types)}: leave the type out or set it to q35, or have "
-            "emulatedMachines extended in the KubeVirt configuration",
+            f"{', '.join(allowed)}: leave spec.domain.machine.type out or set it to q35, or have "
+            "architectureConfiguration.amd64.emulatedMachines extended in the KubeVirt "
+            "configuration",
             reason="MachineTypeNotAllowed",
         )
 

@@ -6,27 +6,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from novacron.core.conditions import Condition
-from novacron.core.errors import Rejected
+from novacron.core.errors import Rejected, Unsupported
 from novacron.core.machine import MachinePlan
 from novacron.core.quantity import format_mib, mib
-from novacron.core.volume import Reclaim, Volume
+from novacron.core.volume import Access, Reclaim, Volume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.convert import marks
-from novacron.drivers.kubevirt.missing import Missing, is_namespace, no_namespace
+from novacron.drivers.kubevirt.missing import Missing, is_namespace, name_taken, no_namespace
 from novacron.drivers.kubevirt.modes import claim_modes
-from novacron.drivers.kubevirt.names import (
-    CLAIMS,
-    DISK,
-    GROWN,
-    RECLAIM,
-    UID,
-    VOLUME,
-    claim_name,
-)
+from novacron.drivers.kubevirt.names import CLAIMS, DISK, GROWN, RECLAIM, VOLUME, claim_name
+from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Key, Resource
 
-__all__ = ["Claims"]
+__all__ = ["Claims", "claimed_volumes"]
 
 Object = dict[str, Any]
 
@@ -53,11 +46,13 @@ class Claims:
         known = {claim["metadata"]["labels"][DISK]: claim for claim in has.claims}
         wanted = {disk.name: disk for disk in _disks(plan)}
         for name, disk in wanted.items():
+            _check(disk, known.get(name))
+        for name, disk in wanted.items():
             if (claim := known.get(name)) is None:
                 known[name] = await self._make(plan, disk)
                 continue
             _require_same(claim, disk)
-            if disk.size_mib > mib(claim["spec"]["resources"]["requests"]["storage"]):
+            if disk.size_mib > _size_mib(claim):
                 claim = await self._grow(claim, disk, has.instance)
             known[name] = await self._fated(plan, claim, disk.reclaim)
         for name in known.keys() - wanted.keys():
@@ -85,15 +80,13 @@ class Claims:
                 raise no_namespace(self.cluster.name, plan.ref.namespace) from error
             raise
         except AlreadyExists:
-            made = await self.cluster.client.get(
-                CLAIMS, body["metadata"]["name"], plan.ref.namespace
-            )
-            if (made["metadata"].get("labels") or {}).get(UID) != plan.ref.uid:
-                raise Rejected(
-                    f"there is a PersistentVolumeClaim {body['metadata']['name']} that is not this "
-                    "machine's: delete it or give the disk another name",
-                    reason="NameTaken",
-                ) from None
+            name = body["metadata"]["name"]
+            made = await self.cluster.client.get(CLAIMS, name, plan.ref.namespace)
+            if not belongs_to(made, plan.ref.uid):
+                remedy = "give the disk another name"
+                raise name_taken(CLAIMS.kind, name, "StorageReady", remedy) from None
+            if not is_known(made, plan.ref.uid):
+                made = await self._patched(made["metadata"], known_again(body))
         self.cluster.claims.cache.seen(made)
         return made
 
@@ -119,7 +112,7 @@ class Claims:
             "create it or name another one"
         )
         part = Condition("StorageReady", "False", "PVCPending", message)
-        raise Missing("StorageClassNotFound", message, part)
+        raise Missing("StorageClassNotFound", message, part, followed=True)
 
     async def _claim(self, plan: MachinePlan, disk: Volume, storage_class: str | None) -> Object:
         access, block = disk.access, disk.block
@@ -231,3 +224,44 @@ def _disks(plan: MachinePlan) -> Iterator[Volume]:
         block=first.block,
     )
     yield from plan.volumes or ()
+
+
+def claimed_volumes(has: Belongings) -> tuple[Volume, ...]:
+    """Return the volumes that a machine has beside its first disk, as they were asked for."""
+    template = (has.machine or {})["spec"]["template"]["spec"]
+    buses = {each["name"]: each["disk"]["bus"] for each in template["domain"]["devices"]["disks"]}
+    _, *others = (each["name"] for each in template["volumes"] if "persistentVolumeClaim" in each)
+    claims = {claim["metadata"]["labels"].get(DISK): claim for claim in has.claims}
+    return tuple(_volume(claims[name], buses.get(name)) for name in others if name in claims)
+
+
+def _volume(claim: Object, bus: str | None) -> Volume:
+    spec, labels = claim["spec"], claim["metadata"]["labels"]
+    return Volume(
+        labels[DISK],
+        _size_mib(claim),
+        spec.get("storageClassName"),
+        Access(spec["accessModes"][0]),
+        Reclaim(labels.get(RECLAIM, Reclaim.RETAIN)),
+        block=spec.get("volumeMode") == "Block",
+        bus=bus,
+    )
+
+
+def _size_mib(claim: Object) -> int:
+    return mib(claim["spec"]["resources"]["requests"]["storage"])
+
+
+def _check(disk: Volume, claim: Object | None) -> None:
+    """Raise what is wrong with a disk before anything is done about any."""
+    if disk.existing is not None:
+        raise Unsupported(
+            f"disk {disk.name} is to be volume {disk.existing}, which was another machine's: that "
+            "cannot be done on KubeVirt yet; leave it out, or copy the data"
+        )
+    if claim is not None and disk.size_mib < _size_mib(claim):
+        raise Rejected(
+            f"disk {disk.name} has {format_mib(_size_mib(claim))} and never shrinks: ask for at "
+            "least that",
+            reason="CannotShrink",
+        )

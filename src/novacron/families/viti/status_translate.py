@@ -70,9 +70,8 @@ def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
     status["observedGeneration"] = machine.generation
     pin = pin_of(obj)
     status["provider"] = str(pin) if pin else None
-    if (phase := _phase(report)) is not None:
-        status["phase"] = phase
-    status.setdefault("phase", PENDING)
+    # A machine that nobody could ask about yet waits like any other that is new.
+    status["phase"] = _phase(report) or before.get("phase") or PENDING
     status |= _told(report.conditions, status.get("phase"))
     if report.seen is not None:
         status |= _seen(machine, report.seen)

@@ -98,3 +98,12 @@ def test_user_data_is_never_in_the_object_itself():
 def test_a_machine_that_is_told_nothing_has_no_disk_that_tells_it():
     vm = virtual_machine(plan(), owned=True)
     assert [each["name"] for each in vm["spec"]["template"]["spec"]["volumes"]] == ["root"]
+
+
+def test_interfaces_that_nobody_named_have_names_all_the_same():
+    """KubeVirt joins interfaces and networks by them."""
+    spec = virtual_machine(plan(nics=(Nic("default"), Nic("blue"))), owned=True)["spec"]["template"]
+    names = [each["name"] for each in spec["spec"]["networks"]]
+    assert names == ["net0", "net1"]
+    interfaces = spec["spec"]["domain"]["devices"]["interfaces"]
+    assert [each["name"] for each in interfaces] == names

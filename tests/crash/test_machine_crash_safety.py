@@ -1,0 +1,37 @@
+"""The same with Machines on a real KubeVirt: killed at each write to the API server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crash.machine_theatre import MACHINE_SCENARIOS, InKubeVirt, MachineTheatre
+from kubevirt_bed import KubeVirtBed
+from operators import install
+
+
+@pytest.fixture
+def theatre(
+    request: pytest.FixtureRequest, kubevirt_cluster: KubeVirtBed, tmp_path: Path
+) -> Iterator[MachineTheatre]:
+    """One scenario; all its Machines are removed in the end."""
+    bed = kubevirt_cluster
+    install(bed.plane)
+    name = f"crash-machine-{request.param.name}"
+    stage = MachineTheatre(bed.plane, bed.api, tmp_path, request.param, name, InKubeVirt(bed))
+    yield stage
+    stage.clear()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "theatre",
+    [
+        pytest.param(each, marks=[pytest.mark.full] if number else [], id=each.name)
+        for number, each in enumerate(MACHINE_SCENARIOS)
+    ],
+    indirect=True,
+)
+def test_killed_at_any_write_to_kubevirt_it_ends_as_if_undisturbed(theatre: MachineTheatre) -> None:
+    """No machine, claim, Secret or finalizer is leaked, doubled or lost."""
+    theatre.play_all()
