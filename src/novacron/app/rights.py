@@ -138,6 +138,8 @@ def _in_kubevirt() -> list[Manifest]:
         # What the scheduler says of those that it has no node for.
         _rule("", ["pods"], ["list", "watch"]),
         _rule("k8s.cni.cncf.io", ["network-attachment-definitions"], ["get", "create", "update"]),
+        # drivers.kubevirt.guest_data: cloud-init that refers to one
+        _rule("", ["configmaps"], ["get"]),
         # What guests are told about themselves, and the kubeconfigs of other clusters.
         _rule("", ["secrets"], ["get", "create", "update", "delete"]),
     ]

@@ -12,7 +12,7 @@ __all__ = ["Pace"]
 
 AGAIN = timedelta(seconds=1)
 # Most machines are up by then, and what came between was of no use to anybody.
-DETAILS = timedelta(seconds=10)
+DETAILS = timedelta(seconds=30)
 
 
 @dataclass(slots=True)
