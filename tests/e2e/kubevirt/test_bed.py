@@ -114,11 +114,17 @@ def test_a_guest_waits_for_as_long_as_it_is_held(kubevirt: KubeVirtBed) -> None:
 
 
 def test_a_guest_fails_with_the_message_it_is_told(kubevirt: KubeVirtBed) -> None:
+    """In an event, as always: virt-controller takes the condition away again."""
     notes = {FAIL: "no kernel found"}
     body = virtual_machine("broken", annotations=notes, runStrategy="Once")
     kubevirt.create("virtualmachines", body)
     kubevirt.instance("broken", "Failed")
-    assert kubevirt.condition("broken", "Synchronized")["message"] == "no kernel found"
+
+    def told() -> bool:
+        said = kubevirt.api.events(kubevirt.namespace, "broken")
+        return ("SyncFailed", "no kernel found") in [(e["reason"], e["message"]) for e in said]
+
+    kubevirt.wait("nobody is told why", told)
 
 
 def test_what_no_node_has_room_for_is_unschedulable(kubevirt: KubeVirtBed) -> None:
