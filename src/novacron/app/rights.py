@@ -101,6 +101,16 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch"]),
         _rule("kubevirt.io", ["kubevirts"], ["list", "watch"]),
         _rule(
+            "kubevirt.io",
+            ["virtualmachineinstancemigrations"],
+            ["list", "watch", "create", "delete"],
+        ),
+        _rule(
+            "snapshot.kubevirt.io",
+            ["virtualmachinesnapshots", "virtualmachinerestores"],
+            ["list", "watch", "create", "delete"],
+        ),
+        _rule(
             "subresources.kubevirt.io",
             [f"virtualmachines/{what}" for what in ("stop", "addvolume", "removevolume")],
             ["update"],
@@ -108,6 +118,7 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("", ["persistentvolumeclaims"], made),
         _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
         _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),
+        _rule("cdi.kubevirt.io", ["datavolumes"], ["get", "list", "watch", "create", "delete"]),
         _rule(
             "k8s.cni.cncf.io",
             ["network-attachment-definitions"],
@@ -115,7 +126,8 @@ def _in_kubevirt() -> list[Manifest]:
         ),
         # What guests are told about themselves, and the kubeconfigs of other clusters.
         _rule("", ["secrets"], ["get", "create", "update", "delete"]),
-        _rule("", ["nodes"], ["list"]),
+        # drivers.kubevirt.nodes: which are dead
+        _rule("", ["nodes"], ["list", "watch"]),
     ]
 
 

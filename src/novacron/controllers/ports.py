@@ -13,7 +13,7 @@ from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
 from novacron.core.surroundings import Reference, Surroundings
 
-__all__ = ["HostKind", "MachineKind", "PlacedKind", "ReferringKind"]
+__all__ = ["HostKind", "MachineKind", "PlacedKind", "ReferringKind", "RelocatedKind"]
 
 
 class MachineKind(Protocol):
@@ -67,6 +67,14 @@ class PlacedKind(MachineKind, Protocol):
 
     def unplaced(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return the object without finalizer and record, for a machine that was never made."""
+
+
+@runtime_checkable
+class RelocatedKind(MachineKind, Protocol):
+    """A kind whose machines move between nodes that are their hypervisor's own affair."""
+
+    def relocating(self, obj: dict[str, Any], order: Move | None) -> dict[str, Any]:
+        """Return the object with the record of an order in place of all requests; None is none."""
 
 
 @runtime_checkable

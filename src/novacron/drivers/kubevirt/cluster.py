@@ -12,12 +12,19 @@ from dataclasses import dataclass, field
 from novacron.core.errors import Unreachable
 from novacron.drivers.kubevirt.names import (
     CLAIMS,
+    DISK,
+    IMPORTS,
     INSTANCES,
     KUBEVIRTS,
     MACHINES,
+    MIGRATIONS,
+    NODES,
+    RESTORES,
+    SNAPSHOTS,
     STORAGE_CLASSES,
     UID,
 )
+from novacron.drivers.kubevirt.nodes import Node, node_of
 from novacron.drivers.kubevirt.settings import Settings, settings_of
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.client import Client
@@ -41,6 +48,7 @@ class Belongings:
     machine: Object | None
     instance: Object | None
     claims: tuple[Object, ...]
+    imports: tuple[Object, ...] = ()
 
     @property
     def any(self) -> bool:
@@ -96,11 +104,17 @@ class Cluster:
     machines: Index = field(init=False)
     instances: Index = field(init=False)
     claims: Index = field(init=False)
+    moves: Index = field(init=False)
+    snapshots: Index = field(init=False)
+    restores: Index = field(init=False)
+    imports: Index = field(init=False)
     classes: Cache = field(default_factory=lambda: Cache(STORAGE_CLASSES))
     installed: Cache = field(default_factory=lambda: Cache(KUBEVIRTS))
+    nodes: Cache = field(default_factory=lambda: Cache(NODES))
     settings: Settings = field(default_factory=Settings)
     _tell: Callable[[str], None] | None = None
     _waiting: set[str] = field(default_factory=set)
+    _nodes: dict[str, Node] = field(default_factory=dict)
     _open: AsyncExitStack | None = None
     _client: Client | None = None
     _reflectors: list[Reflector] = field(default_factory=list)
@@ -111,6 +125,11 @@ class Cluster:
         self.machines = Index(Cache(MACHINES), self._told)
         self.instances = Index(Cache(INSTANCES), self._told)
         self.claims = Index(Cache(CLAIMS), self._told)
+        self.moves = Index(Cache(MIGRATIONS), self._told)
+        self.snapshots = Index(Cache(SNAPSHOTS), self._told)
+        self.restores = Index(Cache(RESTORES), self._told)
+        self.imports = Index(Cache(IMPORTS), self._told)
+        self.nodes.subscribe(self._node_changed)
         self.classes.subscribe(self._class_changed)
         self.installed.subscribe(self._settings_changed)
 
@@ -144,6 +163,8 @@ class Cluster:
         """Return why the cluster cannot be followed at present, or None when it can."""
         for reflector in self._reflectors:
             what, trouble = reflector.cache.resource, reflector.trouble
+            if isinstance(trouble, NotFound) and reflector.cache is self.imports.cache:
+                continue  # an addition that few machines need
             if isinstance(trouble, NotFound):
                 return f"the cluster knows no {what}: install KubeVirt ({INSTALL})"
             if trouble is not None:
@@ -155,7 +176,8 @@ class Cluster:
         return Belongings(
             next(self.machines.objects(uid), None),
             next(self.instances.objects(uid), None),
-            tuple(self.claims.objects(uid)),
+            tuple(each for each in self.claims.objects(uid) if DISK in each["metadata"]["labels"]),
+            tuple(self.imports.objects(uid)),
         )
 
     def uids(self) -> Iterable[str]:
@@ -185,18 +207,28 @@ class Cluster:
         self._open = opened
         self._reflectors = [
             Reflector(self._client, cache, namespace, labels=UID)
-            for cache in (self.machines.cache, self.instances.cache, self.claims.cache)
+            for cache in (index.cache for index in (*self._indices, self.imports))
             for namespace in self.namespaces
         ]
-        for cache in (self.classes, self.installed):
+        for cache in self._whole:
             self._reflectors.append(Reflector(self._client, cache))
         following = asyncio.create_task(self._follow(), name=f"follow {self.name}")
         opened.push_async_callback(_ended, following)
 
     @property
     def _caches(self) -> tuple[Cache, ...]:
-        indices = (self.machines, self.instances, self.claims)
-        return (*(index.cache for index in indices), self.classes, self.installed)
+        return (*(index.cache for index in self._indices), *self._whole)
+
+    @property
+    def _indices(self) -> tuple[Index, ...]:
+        """What belongs to machines."""
+        mine = (self.machines, self.instances, self.claims)
+        return (*mine, self.moves, self.snapshots, self.restores)
+
+    @property
+    def _whole(self) -> tuple[Cache, ...]:
+        """What is the cluster's own."""
+        return self.classes, self.installed, self.nodes
 
     async def _follow(self) -> None:
         async with asyncio.TaskGroup() as following:
@@ -211,6 +243,21 @@ class Cluster:
         del change
         for uid in self._waiting:
             self._told(uid)
+
+    def _node_changed(self, change: Change) -> None:
+        """Tell of the machines on a node that died, was fenced or came back."""
+        name = change.key.name
+        before = self._nodes.get(name, Node())
+        self._nodes[name] = now = node_of(change.object)
+        if before == now:
+            return
+        for instance in self.instances.cache.objects():
+            if (instance.get("status") or {}).get("nodeName") == name:
+                self._told(instance["metadata"]["labels"][UID])
+
+    def node(self, name: str | None) -> Node | None:
+        """Return how a node is; None where that is not known."""
+        return self._nodes.get(name) if name else None
 
     def _settings_changed(self, change: Change) -> None:
         before, self.settings = self.settings, settings_of(self.installed.objects())

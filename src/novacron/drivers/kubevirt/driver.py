@@ -25,11 +25,14 @@ from novacron.core.machine import (
 from novacron.core.quantity import mib
 from novacron.core.volume import KeptVolume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
+from novacron.drivers.kubevirt.consoles import Consoles
 from novacron.drivers.kubevirt.convert import template, virtual_machine
 from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.facts import facts_of
 from novacron.drivers.kubevirt.guest_data import GuestData, ReadSource
+from novacron.drivers.kubevirt.imports import Imports, seen_imports
 from novacron.drivers.kubevirt.look import PATIENCE, observed, storage_part
+from novacron.drivers.kubevirt.migrations import Migrations
 from novacron.drivers.kubevirt.missing import Missing
 from novacron.drivers.kubevirt.names import (
     APPLIED,
@@ -43,6 +46,7 @@ from novacron.drivers.kubevirt.names import (
 )
 from novacron.drivers.kubevirt.networks import Attachments
 from novacron.drivers.kubevirt.plugging import Plugs, joined, plugs_of
+from novacron.drivers.kubevirt.snapshots import MachineSnapshots
 from novacron.drivers.kubevirt.storage import Claims
 from novacron.runtime.client import Request
 from novacron.runtime.errors import AlreadyExists, NotFound
@@ -55,8 +59,8 @@ RETAIN = "Retain"
 
 
 @dataclass(slots=True)
-class KubeVirtDriver:
-    """Satisfies ``Driver``, ``Inventory``, ``Watching`` and ``VolumeKeeping``.
+class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``VolumeKeeping``, and what it inherits.
 
     ``owned`` says that machines are declared in this very cluster, so that what is made for them
     can refer to their declarations.
@@ -66,14 +70,22 @@ class KubeVirtDriver:
     read_source: ReadSource
     owned: bool = True
     capabilities: frozenset[Capability] = frozenset(
-        {Capability.INVENTORY, Capability.RESIZE_RUNNING, Capability.VOLUMES}
+        {
+            Capability.CONSOLE,
+            Capability.INVENTORY,
+            Capability.RESIZE_RUNNING,
+            Capability.SNAPSHOTS,
+            Capability.VOLUMES,
+        }
     )
     _claims: Claims = field(init=False)
     _attachments: Attachments = field(init=False)
+    _imports: Imports = field(init=False)
     _guest_data: GuestData = field(init=False)
 
     def __post_init__(self) -> None:
         self._claims = Claims(self.cluster, self.owned)
+        self._imports = Imports(self.cluster, self.owned, self._claims.class_of)
         self._attachments = Attachments(self.cluster, self.owned)
         self._guest_data = GuestData(self.cluster, self.owned, self.read_source)
 
@@ -119,14 +131,16 @@ class KubeVirtDriver:
                 claims = await self._foundations(plan)
             except Missing as lack:
                 raise Rejected(lack.message, reason=lack.reason, again=PATIENCE) from lack
-            instance = self.cluster.of(plan.ref.uid).instance
+            has = self.cluster.of(plan.ref.uid)
+            instance = has.instance
             plugs = plugs_of(vm, instance, template(plan)["spec"], self.cluster.settings)
             body = _changed(vm, instance, plan, plugs)
             if body != vm:
                 vm = await self.cluster.client.replace(MACHINES, body)
                 self.cluster.machines.cache.seen(vm)
             await plugs.order(self.cluster.client, plan.ref)
-        return Accepted(seen=self._seen(Belongings(vm, instance, claims)))
+            await self._imports.eject(plan, replace(has, machine=vm))
+        return Accepted(seen=self._seen(replace(has, machine=vm, claims=claims)))
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
         """Start or stop the machine; a forced stop asks the guest nothing."""
@@ -154,6 +168,9 @@ class KubeVirtDriver:
                 return Accepted(seen=_leaving(self._seen(has)))
             if has.instance is not None:
                 return Accepted(seen=self._seen(has))
+            await self.end_migrations(ref)
+            await self.remove_snapshots(ref)
+            await self._imports.remove(ref)
             await self._guest_data.remove(ref)
             for claim in has.claims:
                 if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
@@ -209,11 +226,12 @@ class KubeVirtDriver:
         await self.cluster.close()
 
     def _seen(self, has: Belongings) -> Observed | None:
-        return observed(has, self.cluster.settings)
+        return observed(has, self.cluster.settings, self.cluster.node)
 
     async def _foundations(self, plan: MachinePlan) -> tuple[Object, ...]:
         """Have all that a VirtualMachine refers to; return its claims."""
         await self._attachments.ensure(plan)
+        await self._imports.ensure(plan, self.cluster.of(plan.ref.uid))
         claims = await self._claims.ensure(plan, self.cluster.of(plan.ref.uid))
         await self._guest_data.ensure(plan)
         return claims
@@ -295,6 +313,7 @@ def _unmade(plan: MachinePlan, has: Belongings, lack: Missing) -> Observed:
         changing="create",
         due=PATIENCE,
         parts=tuple(parts.values()),
+        imports=seen_imports(has),
         hindered=Hindrance(lack.reason, lack.message),
     )
 
