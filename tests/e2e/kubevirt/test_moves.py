@@ -1,14 +1,18 @@
 """Machines that move between nodes of a real KubeVirt, and those whose node dies."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from e2e.kubevirt.machines import MachineStage, condition
-from kubevirt_bed import HOLD
+from e2e.kubevirt.machines import MachineStage, condition, staged
+from kubevirt_bed import HOLD, fresh_namespace, new_bed, stop_bed
+from operators import install
 
 Object = dict[str, Any]
+EXAMPLES = Path(__file__).parents[3] / "examples"
 SHARED = [{"name": "root", "accessMode": "ReadWriteMany"}]
 TO, CANCEL, RECORD = "novacron.io/migrate-to", "novacron.io/migrate-cancel", "novacron.io/move"
 MIGRATIONS = "virtualmachineinstancemigrations"
@@ -23,21 +27,21 @@ def result(obj: Object) -> str | None:
 
 
 def test_a_machine_moves_once_to_the_node_that_was_asked_for(stage: MachineStage) -> None:
-    stage.declare("mover", disks=SHARED)
-    before = stage.until_running("mover")
+    stage.apply_file(EXAMPLES / "54-machine-day-two.yaml")
+    before = stage.until_running("steady-vm")
     nodes = {f"kubevirt-{number}" for number in (1, 2, 3)}
     target = min(nodes - {before["status"]["nodeName"]})
-    stage.bed.annotate("machines", "mover", TO, target)
-    after = stage.until("mover", lambda obj: result(obj) == "Succeeded")
+    stage.bed.annotate("machines", "steady-vm", TO, target)
+    after = stage.until("steady-vm", lambda obj: result(obj) == "Succeeded")
     moved = after["status"]["migration"]
     assert moved["sourceNode"] == before["status"]["nodeName"]
     assert moved["targetNode"] == target
-    stage.until("mover", lambda obj: obj["status"]["nodeName"] == target)
+    stage.until("steady-vm", lambda obj: obj["status"]["nodeName"] == target)
     assert len(stage.bed.items(MIGRATIONS)) == 1
     nics = [each["status"]["networkInterfaces"][0]["macAddress"] for each in (before, after)]
     assert nics[0] == nics[1]
-    stage.bed.delete("machines", "mover")
-    stage.until_gone("mover")
+    stage.bed.delete("machines", "steady-vm")
+    stage.until_gone("steady-vm")
     stage.bed.wait("its migration stayed", lambda: stage.bed.items(MIGRATIONS) == [])
 
 
@@ -79,20 +83,32 @@ def test_a_move_that_is_cancelled_leaves_the_machine_where_it_is(stage: MachineS
     stage.until_running("stayer")
 
 
+@pytest.fixture
+def lonely(tmp_path: Path, kubernetes_binaries: Path) -> Iterator[MachineStage]:
+    """A stage in a cluster of its own: what happens to its nodes is nobody else's trouble."""
+    assert kubernetes_binaries
+    bed = new_bed(tmp_path / "cluster")
+    install(bed.plane)
+    with fresh_namespace(bed) as inside, staged(inside, tmp_path) as there:
+        yield there
+    stop_bed(bed)
+
+
 @pytest.mark.full
-def test_a_machine_on_a_dead_node_is_unknown_with_the_remedy_until_the_node_is_back(
-    stage: MachineStage,
+def test_a_machine_on_a_dead_node_is_unknown_until_the_node_is_fenced_and_starts_elsewhere(
+    lonely: MachineStage,
 ) -> None:
-    """Nobody starts it elsewhere before somebody made sure that the node is off."""
-    stage.declare("orphan", disks=SHARED)
-    node = stage.until_running("orphan")["status"]["nodeName"]
-    stage.bed.annotate("nodes", node, HOLD, "true", "")
-    try:
-        obj = stage.until_told("orphan", "Ready", "Unknown", "NodeNotReady")
-        assert (
-            f"kubectl taint node {node} node.kubernetes.io/out-of-service"
-            in (condition(obj, "Ready")["message"])
-        )
-    finally:
-        stage.bed.annotate("nodes", node, HOLD, None, "")
-    stage.until_running("orphan")
+    """Not before: it may still run and write to its disks."""
+    lonely.declare("orphan", disks=SHARED)
+    before = lonely.until_running("orphan")
+    node, guest = before["status"]["nodeName"], lonely.bed.instance("orphan")["metadata"]["uid"]
+    lonely.bed.annotate("nodes", node, HOLD, "dead", "")
+    obj = lonely.until_told("orphan", "Ready", "Unknown", "NodeNotReady")
+    fence = f"{node} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
+    assert f"kubectl taint node {fence}" in condition(obj, "Ready")["message"]
+    assert lonely.bed.instance("orphan")["metadata"]["uid"] == guest
+    lonely.bed.plane.kubectl("taint", "node", *fence.split())
+    lonely.until("orphan", lambda obj: obj["status"].get("nodeName") not in (None, node))
+    after = lonely.until_running("orphan")
+    nics = [each["status"]["networkInterfaces"][0]["macAddress"] for each in (before, after)]
+    assert nics[0] == nics[1]
