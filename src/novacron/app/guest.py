@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from novacron.app.drivers import driver_makers
-from novacron.app.registry import HOST_KIND, HOSTS
+from novacron.app.registry import HOST_KIND, HOSTS, VITI_MACHINES
 from novacron.app.settings import Settings
 from novacron.core.driver import Console, ConsoleStream, Display, Driver, Said
+from novacron.core.host import DeclaredHost
 from novacron.core.machine import MachineRef
 
 if TYPE_CHECKING:
@@ -48,13 +49,21 @@ class _Guest:
         return await self.shown.open_display(self.ref)
 
 
+async def _host(client: "Client", machine: dict[str, Any]) -> DeclaredHost:
+    """Return the host of a machine; where it is a cluster, its status says which."""
+    if machine.get("kind") != VITI_MACHINES.kind:
+        return HOST_KIND.host(await client.get(HOSTS, machine["status"]["nodeName"]))
+    address = machine["status"].get("provider")
+    return DeclaredHost("", "kubevirt", "kubevirt", endpoint=address)
+
+
 @asynccontextmanager
 async def guest_of(
     client: "Client", machine: dict[str, Any], secrets: str
 ) -> AsyncIterator[_Guest | None]:
     """Give the guest of a machine that has a host; None when that can show nothing of it."""
     metadata, name = machine["metadata"], machine["status"]["nodeName"]
-    host = HOST_KIND.host(await client.get(HOSTS, name))
+    host = await _host(client, machine)
     driver = driver_makers(Settings(namespace=secrets), client)[host.driver](host)
     ref = MachineRef(metadata["uid"], metadata["namespace"], metadata["name"], name)
     shown: object = driver

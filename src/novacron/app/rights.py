@@ -130,6 +130,16 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("kubevirt.io", ["virtualmachines"], [*made, "update"]),
         _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch", "delete"]),
         _rule(
+            "kubevirt.io",
+            ["virtualmachineinstancemigrations"],
+            ["list", "watch", "create", "delete"],
+        ),
+        _rule(
+            "snapshot.kubevirt.io",
+            ["virtualmachinesnapshots", "virtualmachinerestores"],
+            ["list", "watch", "create", "delete"],
+        ),
+        _rule(
             "subresources.kubevirt.io",
             [f"virtualmachines/{what}" for what in ("stop", "addvolume", "removevolume")],
             ["update"],
@@ -137,6 +147,7 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("", ["persistentvolumeclaims"], made),
         # What the scheduler says of those that it has no node for.
         _rule("", ["pods"], ["list", "watch"]),
+        _rule("cdi.kubevirt.io", ["datavolumes"], ["get", "list", "watch", "create", "delete"]),
         _rule("k8s.cni.cncf.io", ["network-attachment-definitions"], ["get", "create", "update"]),
         # drivers.kubevirt.guest_data: cloud-init that refers to one
         _rule("", ["configmaps"], ["get"]),

@@ -9,7 +9,7 @@ import click
 
 from novacron.cli.failure import Failure
 from novacron.cli.follow import state_of
-from novacron.cli.kinds import HOSTS, MACHINES, OPERATOR_NAMESPACE, fetch, status
+from novacron.cli.kinds import HOSTS, OPERATOR_NAMESPACE, VITI_MACHINES, fetch, named, status
 
 if TYPE_CHECKING:
     from novacron.cli.wiring import Guest, Guests
@@ -34,11 +34,14 @@ async def reached(
     """Give the guest and the name of its host, and turn what its host refuses into sentences."""
     from novacron.core.errors import DriverError, Unreachable  # noqa: PLC0415
 
-    machine = await fetch(client, MACHINES, name, namespace)
+    resource, name = named(name)
+    machine = await fetch(client, resource, name, namespace)
     host = status(machine).get("nodeName")
     if not host:
         raise Failure(f"{name} is on no host yet; it is {state_of(machine)}")
-    declared = await fetch(client, HOSTS, host)
+    # Machines of the Viti Stack are on nodes of their cluster, which nobody declared.
+    in_cluster = resource is VITI_MACHINES
+    declared = _cluster(machine) if in_cluster else await fetch(client, HOSTS, host)
     try:
         async with guests(client, machine, secrets) as guest:
             if guest is None:
@@ -49,8 +52,17 @@ async def reached(
         raise Failure(f"{error}{_hint(declared, str(error))}") from error
     except DriverError as error:
         if error.reason == "NotRunning":
-            raise Failure(f"{name} is off; start it with `novacron vm start {name}`") from error
+            start = (
+                f'kubectl patch machine {name} --type merge -p \'{{"spec":{{"running":true}}}}\''
+            )
+            how = start if in_cluster else f"novacron vm start {name}"
+            raise Failure(f"{name} is off; start it with `{how}`") from error
         raise Failure(f"{name}: {error}") from error
+
+
+def _cluster(machine: "Object") -> "Object":
+    """Return the cluster that a machine of the Viti Stack is in, in the words of a Host."""
+    return {"spec": {"driver": "kubevirt", "endpoint": status(machine).get("provider")}}
 
 
 def _hint(host: "Object", why: str) -> str:

@@ -15,18 +15,41 @@ __all__ = [
     "MACHINES",
     "MACHINE_COLUMNS",
     "OPERATOR_NAMESPACE",
+    "VITI_MACHINES",
     "condition",
     "fetch",
     "fetch_all",
     "missing",
+    "named",
     "status",
 ]
 
 MACHINES = Resource("novacron.io", "v1alpha1", "virtualmachines", "VirtualMachine")
+# Those of the Viti Stack, which users name as machine/NAME.
+VITI_MACHINES = Resource("vitistack.io", "v1alpha1", "machines", "Machine")
 HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
 # Where an operator keeps what is its own, unless it was told otherwise.
 OPERATOR_NAMESPACE = "novacron-system"
-NOUNS = {MACHINES: "virtual machine", HOSTS: "host"}
+NOUNS = {MACHINES: "virtual machine", VITI_MACHINES: "machine", HOSTS: "host"}
+WORDS = {
+    word: resource
+    for resource, words in (
+        (MACHINES, ("vm", "virtualmachine", "virtualmachines")),
+        (VITI_MACHINES, ("machine", "machines", "m")),
+    )
+    for word in words
+}
+
+
+def named(text: str) -> tuple[Resource, str]:
+    """Return which machine a user means: NAME or vm/NAME, or machine/NAME of the Viti Stack."""
+    word, slash, name = text.rpartition("/")
+    if not slash:
+        return MACHINES, name
+    resource = WORDS.get(word.partition(".")[0].lower())
+    if resource is None:
+        raise Failure(f"nothing is called {word!r} here: write NAME, vm/NAME or machine/NAME")
+    return resource, name
 
 
 def status(item: Object) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import click
 
 from novacron.cli.failure import Failure
 from novacron.cli.follow import follow
-from novacron.cli.kinds import HOSTS, MACHINES, fetch, status
+from novacron.cli.kinds import HOSTS, MACHINES, fetch, named, status
 from novacron.cli.options import namespaced_target, waiting
 from novacron.cli.session import run
 from novacron.cli.target import Target
@@ -40,30 +40,32 @@ def migrate(
     stop_allowed: bool,
     seconds: float | None,
 ) -> None:
-    """Move a machine to another host while it runs."""
+    """Move a machine to another host while it runs; machine/NAME to another node."""
     if cancel and (to or stop_allowed):
         raise click.UsageError("--cancel takes neither --to nor --stop-allowed")
     words = {MIGRATE_CANCEL: "true"} if cancel else _asked(to, stop_allowed=stop_allowed)
 
+    resource, name = named(name)
+
     async def act(client: "Client", current: str) -> "Object | None":
-        before = await fetch(client, MACHINES, name, current)
-        if to is not None:
+        before = await fetch(client, resource, name, current)
+        if to is not None and resource is MACHINES:
             await fetch(client, HOSTS, to)
         if cancel and not _under_way(before):
             raise Failure(f"{name} does not move")
-        await client.patch(MACHINES, name, {"metadata": {"annotations": words}}, current)
+        await client.patch(resource, name, {"metadata": {"annotations": words}}, current)
         if seconds is None:
             return None
-        click.echo(f"{MACHINES}/{name} is asked to {'stay' if cancel else 'move'}", err=True)
-        return await follow(client, MACHINES, name, current, _answered, seconds=seconds)
+        click.echo(f"{resource}/{name} is asked to {'stay' if cancel else 'move'}", err=True)
+        return await follow(client, resource, name, current, _answered, seconds=seconds)
 
     moved = run(target, act)
     if seconds is None:
-        click.echo(f"{MACHINES}/{name} is asked to {'stay' if cancel else 'move'}")
+        click.echo(f"{resource}/{name} is asked to {'stay' if cancel else 'move'}")
     elif moved is None:
         raise Failure(f"{name} was deleted")
     else:
-        _tell(name, status(moved).get("migration") or {}, cancel=cancel)
+        _tell(f"{resource}/{name}", status(moved).get("migration") or {}, cancel=cancel)
 
 
 def _asked(to: str | None, *, stop_allowed: bool) -> dict[str, str | None]:
@@ -84,15 +86,18 @@ def _answered(item: "Object | None") -> bool:
     return item is None or not _under_way(item)
 
 
-def _tell(name: str, migration: dict[str, Any], *, cancel: bool) -> None:
+def _tell(machine: str, migration: dict[str, Any], *, cancel: bool) -> None:
     result = migration.get("result")
     if result == "Succeeded":
-        took = [f"{migration.get('transferredBytes', 0) / 1e6:.1f} MB sent"]
+        took = []
+        if (sent := migration.get("transferredBytes")) is not None:
+            took.append(f"{sent / 1e6:.1f} MB sent")
         if (downtime := migration.get("downtimeMilliseconds")) is not None:
             took.append(f"{downtime} ms of standstill")
-        click.echo(f"{MACHINES}/{name} moved to {migration['targetNode']} ({', '.join(took)})")
+        about = f" ({', '.join(took)})" if took else ""
+        click.echo(f"{machine} moved to {migration['targetNode']}{about}")
     elif cancel and result == "Cancelled":
-        click.echo(f"{MACHINES}/{name} stays on {migration['sourceNode']}")
+        click.echo(f"{machine} stays on {migration['sourceNode']}")
     else:
         why = migration.get("message") or migration.get("reason") or "nobody says why"
-        raise Failure(f"{name} stays on {migration.get('sourceNode')}: {why}")
+        raise Failure(f"{machine} stays on {migration.get('sourceNode')}: {why}")

@@ -90,6 +90,10 @@ def vnc(
 
 
 def _tell(name: str, host: str, display: "Display", output: Format) -> None:
+    if not display.address:
+        click.echo(f"The screen of {name} is behind the cluster's API; to have it here, type:")
+        click.echo(f"  novacron vnc {name} --proxy")
+        return
     seen = f"{display.address}:{display.port}"
     if output is not Format.TABLE:
         from novacron.cli.output import show_value  # noqa: PLC0415

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 
 from novacron.controllers.certificates import Certificates
 from novacron.controllers.pace import Pace
-from novacron.controllers.ports import AddressedKind, MachineKind, PlacedKind
+from novacron.controllers.ports import AddressedKind, MachineKind, PlacedKind, RelocatedKind
 from novacron.controllers.reconciler import MachineReconciler
+from novacron.controllers.relocating import is_over, order_for
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise
 from novacron.core.errors import Rejected, Unreachable
@@ -75,9 +76,7 @@ class MachineController:
             return error.again
         if isinstance(self.kind, AddressedKind) and not _is_claimed(obj, self.kind.finalizer):
             return await self._claim(self.kind, obj, machine)
-        cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
-        if machine.move_over or cancelled:
-            await self._forget_move(obj, machine)
+        if await self._settled_move(obj, machine):
             return AT_ONCE
         if machine.awaits_placer and machine.move is None:
             return None  # it grants or refuses what is asked for now, and that write wakes us
@@ -97,10 +96,24 @@ class MachineController:
             return await self._finish(obj, machine, Round({"Created": found}))
         return await self._advance(await self.writer.replace(kind.claimed(obj, found)))
 
-    async def _forget_move(self, obj: Object, machine: Machine) -> None:
-        """Take away the record of a move that has ended, and write down where the machine is."""
+    async def _settled_move(self, obj: Object, machine: Machine) -> bool:
+        """Keep the records of moves; say whether one was written, which wakes us again.
+
+        That of a move that has ended is taken away, with where the machine is by now. A request
+        to move between nodes becomes a record here: nobody else has to decide on it.
+        """
+        if isinstance(self.kind, RelocatedKind):
+            order = order_for(machine)
+            if order is None and not is_over(machine):
+                return False
+            await self.writer.replace(self.kind.relocating(obj, order))
+            return True
+        cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
+        if not (machine.move_over or cancelled):
+            return False
         assert isinstance(self.kind, PlacedKind)  # nobody else moves machines
         await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))
+        return True
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
         try:

@@ -13,7 +13,14 @@ from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
 from novacron.core.surroundings import Reference, Surroundings
 
-__all__ = ["AddressedKind", "HostKind", "MachineKind", "PlacedKind", "ReferringKind"]
+__all__ = [
+    "AddressedKind",
+    "HostKind",
+    "MachineKind",
+    "PlacedKind",
+    "ReferringKind",
+    "RelocatedKind",
+]
 
 
 class MachineKind(Protocol):
@@ -78,6 +85,14 @@ class AddressedKind(MachineKind, Protocol):
 
     def claimed(self, obj: dict[str, Any], identity: str) -> dict[str, Any]:
         """Return the object with our finalizer and the record of where its machine is made."""
+
+
+@runtime_checkable
+class RelocatedKind(MachineKind, Protocol):
+    """A kind whose machines move between nodes that are their hypervisor's own affair."""
+
+    def relocating(self, obj: dict[str, Any], order: Move | None) -> dict[str, Any]:
+        """Return the object with the record of an order in place of all requests; None is none."""
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from novacron.controllers.leftovers import removed_from, tidied
 from novacron.controllers.machine import DELETION, LIFECYCLE, REMOVED
 from novacron.controllers.passage import Passage
+from novacron.controllers.relocating import relocate
 from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
 from novacron.controllers.round import Happening, Round, Scope
@@ -14,7 +15,7 @@ from novacron.controllers.snapshots import Tended, tend
 from novacron.core.driver import Driver, Drivers, Identified
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import Machine, Observed
-from novacron.core.move import Move
+from novacron.core.move import Move, MoveReport
 from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
 
 __all__ = ["MachineReconciler"]
@@ -111,6 +112,7 @@ class MachineReconciler:
         )
         outcomes = await run_steps(steps, scope)
         tended = Tended() if machine.deleting else await tend(scope)
+        moved = None if machine.deleting else await self._relocated(scope)
         return Round(
             outcomes,
             scope.seen,
@@ -118,6 +120,7 @@ class MachineReconciler:
             tuple(scope.happened),
             tended.report,
             tended.again,
+            move=moved,
         )
 
     async def _reached(self, machine: Machine) -> Driver | Wait | Blocked:
@@ -135,6 +138,13 @@ class MachineReconciler:
         except DriverError as error:
             return _silent(error)
         return driver if still else _another(machine)
+
+    async def _relocated(self, scope: Scope) -> MoveReport | None:
+        """Go on with a move between nodes; one that cannot be asked about is asked about later."""
+        try:
+            return await relocate(scope)
+        except DriverError:
+            return None
 
     async def _look(self, driver: Driver, machine: Machine) -> Observed | None:
         listed = self.just_listed(machine.ref.host, machine.uid)

@@ -142,6 +142,8 @@ class Said:
 class Display:
     """Where a machine's screen is shown: a VNC server, as seen from its host.
 
+    Without an address it is nowhere but behind the driver.
+
     ``near`` says whether the driver can connect to it, ``tunnel`` what to type on this machine to
     have it here, where something can be.
     """

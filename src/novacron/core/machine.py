@@ -14,7 +14,7 @@ from novacron.core.declaration import Declaration
 from novacron.core.devices import HostDevice
 from novacron.core.hardware import STANDARD, Hardware
 from novacron.core.hooks import NO_HOOKS, Hooks, Ran
-from novacron.core.image import PullPolicy
+from novacron.core.image import NO_MEDIA, Import, Media, PullPolicy
 from novacron.core.move import Move, MovePolicy, MoveReport, MoveRequest
 from novacron.core.offer import Offer
 from novacron.core.segment import Segment
@@ -165,6 +165,7 @@ class MachinePlan:
     first_disk: FirstDisk = FirstDisk()
     told: Told | None = None
     declared_by: Declaration | None = None
+    media: Media = NO_MEDIA
     start: bool = False
 
     @property
@@ -174,6 +175,8 @@ class MachinePlan:
         parts: tuple[object, ...] = (self.nics, handed) if handed else self.nics
         if self.hardware != STANDARD or self.told is not None:
             parts = (parts, self.hardware, self.told)
+        if self.media.install is not None:
+            parts = (parts, self.media.install)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -218,8 +221,10 @@ class Observed:
 
     ``first_volume`` is the first disk, where more is known of it than its size.
 
-    Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``parts``
-    are what it says of things the machine consists of, and ``hindered`` is what keeps it waiting.
+    Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``moved``
+    its last move between nodes, ``unsure`` why nobody can tell at present how it is there,
+    ``parts`` are what it says of things the machine consists of, and ``hindered`` is what keeps it
+    waiting.
     """
 
     uid: str
@@ -245,7 +250,10 @@ class Observed:
     volumes: tuple[SeenVolume, ...] = ()
     cpu: str = ""
     first_volume: SeenVolume | None = None
+    imports: tuple[Import, ...] = ()
     node: str | None = None
+    moved: MoveReport | None = None
+    unsure: Hindrance | None = None
     parts: tuple[Condition, ...] = ()
     hindered: Hindrance | None = None
 
@@ -275,8 +283,9 @@ class Machine:
     recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room for
     it after all; ``conditions`` and ``usage`` are what was last written.
 
-    ``move`` is under way; ``move_over`` says that the record of one that has ended is still to be
-    taken away. Hosts of ``leftovers`` did not answer when the machine left them for good.
+    ``move`` is under way, or ``relocation`` where it is between nodes of one hypervisor;
+    ``move_over`` says that the record of one that has ended is still to be taken away. Hosts of
+    ``leftovers`` did not answer when the machine left them for good.
     ``only_host`` and ``leaving`` narrow down where it may be placed, and so does ``keeps_cpu``: it
     goes on running with the CPU that it was started with, which ``guest_cpu`` is the word for.
 
@@ -322,6 +331,7 @@ class Machine:
     move_request: MoveRequest | None = None
     move_cancelled: bool = False
     move: Move | None = None
+    relocation: Move | None = None
     move_over: bool = False
     last_move: MoveReport | None = None
     wishes_changed: bool = False
@@ -335,6 +345,7 @@ class Machine:
     first_disk: FirstDisk = FirstDisk()
     told: Told | None = None
     declared_by: Declaration | None = None
+    media: Media = NO_MEDIA
 
     @property
     def ref(self) -> MachineRef:
@@ -382,6 +393,7 @@ class Machine:
             first_disk=self.first_disk,
             told=self.told,
             declared_by=self.declared_by,
+            media=self.media,
             start=self.power is Power.ON and self.snapshots.to_restore is None,
         )
 

@@ -73,6 +73,8 @@ def ready_of(
     machine: Machine, outcomes: dict[str, Outcome], seen: Observed | None = None
 ) -> Condition:
     """Derive Ready: every step is done and the machine runs as it should."""
+    if seen is not None and seen.unsure is not None:
+        return Condition("Ready", "Unknown", seen.unsure.reason, seen.unsure.message)
     for name, outcome in outcomes.items():
         if outcome.reason == MIGRATING and machine.move and machine.move.live:
             message = f"VM is running and moves to host {machine.move.target}"

@@ -18,8 +18,8 @@ from novacron.core.snapshot import (
     SnapshotOrder,
     SnapshotReport,
 )
-from novacron.families.novacron.snapshot_translate import wishes_of, written_snapshots
 from novacron.families.novacron.types import VirtualMachineStatus
+from novacron.families.snapshot_record import wishes_of, written_snapshots
 
 Object = dict[str, Any]
 

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from novacron.core.errors import Rejected
+from novacron.core.image import Medium
 from novacron.families.viti.hardware import hardware_of
 from novacron.families.viti.mac import stable_mac
 from novacron.families.viti.nics import Attachment, attachment_of, nics_of
 from novacron.families.viti.resolve import is_ours, resolve, without_effect
-from novacron.families.viti.values import Hardware, Medium, Nic, Resolved
+from novacron.families.viti.values import Hardware, Nic, Resolved
 
 UID = "0c9d2f41-0000-4000-8000-000000000001"
 UNICAST_LOCAL = re.compile("^[0-9a-f][26ae](:[0-9a-f]{2}){5}$")

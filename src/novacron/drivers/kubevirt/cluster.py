@@ -14,13 +14,20 @@ from novacron.core.errors import Unreachable
 from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.names import (
     CLAIMS,
+    DISK,
+    IMPORTS,
     INSTANCES,
     KUBEVIRTS,
     MACHINES,
+    MIGRATIONS,
+    NODES,
     PODS,
+    RESTORES,
+    SNAPSHOTS,
     STORAGE_CLASSES,
     UID,
 )
+from novacron.drivers.kubevirt.nodes import Node, node_of
 from novacron.drivers.kubevirt.settings import Settings, settings_of
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.client import Client
@@ -57,6 +64,7 @@ class Belongings:
     machine: Object | None
     instance: Object | None
     claims: tuple[Object, ...]
+    imports: tuple[Object, ...] = ()
     unheeded: timedelta = timedelta(0)
     unplaced: Object | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -117,8 +125,13 @@ class Cluster:
     instances: Index = field(init=False)
     claims: Index = field(init=False)
     unplaced: Index = field(init=False)
+    moves: Index = field(init=False)
+    snapshots: Index = field(init=False)
+    restores: Index = field(init=False)
+    imports: Index = field(init=False)
     classes: Cache = field(default_factory=lambda: Cache(STORAGE_CLASSES))
     installed: Cache = field(default_factory=lambda: Cache(KUBEVIRTS))
+    nodes: Cache = field(default_factory=lambda: Cache(NODES))
     settings: Settings = field(default_factory=Settings)
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _tell: Callable[[str], None] | None = None
@@ -126,6 +139,7 @@ class Cluster:
     _unheeded: dict[str, datetime] = field(default_factory=dict)
     _heeded: datetime = LONG_AGO
     _bound: datetime = LONG_AGO
+    _nodes: dict[str, Node] = field(default_factory=dict)
     _open: AsyncExitStack | None = None
     _client: Client | None = None
     _reflectors: list[Reflector] = field(default_factory=list)
@@ -145,6 +159,11 @@ class Cluster:
         self.claims.cache.subscribe(self._claim_changed)
         # Pods have none for a moment only; whoever looks at the machine later sees who still does.
         self.unplaced = Index(Cache(PODS), lambda _: None)
+        self.moves = Index(Cache(MIGRATIONS), self._told)
+        self.snapshots = Index(Cache(SNAPSHOTS), self._told)
+        self.restores = Index(Cache(RESTORES), self._told)
+        self.imports = Index(Cache(IMPORTS), self._told)
+        self.nodes.subscribe(self._node_changed)
         self.installed.subscribe(self._settings_changed)
         for told_of_abilities in (self.classes, self.installed):
             told_of_abilities.subscribe(self._can_do_more)
@@ -184,6 +203,8 @@ class Cluster:
         """Return why the cluster cannot be followed at present, or None when it can."""
         for reflector in self._reflectors:
             what, trouble = reflector.cache.resource, reflector.trouble
+            if isinstance(trouble, NotFound) and reflector.cache is self.imports.cache:
+                continue  # an addition that few machines need
             if isinstance(trouble, NotFound):
                 return f"the cluster knows no {what}: install KubeVirt ({INSTALL})"
             if trouble is not None:
@@ -193,10 +214,17 @@ class Cluster:
     def of(self, uid: str) -> Belongings:
         """Return all that there is of a machine."""
         now, vm = self.now(), next(self.machines.objects(uid), None)
-        instance, claims = next(self.instances.objects(uid), None), self.claims.objects(uid)
-        pod = next(self.unplaced.objects(uid), None)
-        unbound = now - self._bound
-        return Belongings(vm, instance, tuple(claims), self._lag(uid, vm, now), pod, now, unbound)
+        disks = (each for each in self.claims.objects(uid) if DISK in each["metadata"]["labels"])
+        return Belongings(
+            machine=vm,
+            instance=next(self.instances.objects(uid), None),
+            claims=tuple(disks),
+            imports=tuple(self.imports.objects(uid)),
+            unheeded=self._lag(uid, vm, now),
+            unplaced=next(self.unplaced.objects(uid), None),
+            at=now,
+            unbound=now - self._bound,
+        )
 
     def uids(self) -> Iterable[str]:
         """Return the UIDs of all machines of which there is anything but claims."""
@@ -258,11 +286,11 @@ class Cluster:
         self._open = opened
         self._reflectors = [
             Reflector(self._client, cache, namespace, labels=UID)
-            for cache in (self.machines.cache, self.instances.cache, self.claims.cache)
+            for cache in (index.cache for index in (*self._indices, self.imports))
             for namespace in self.namespaces
         ]
         self._reflectors.append(Reflector(self._client, self.classes))
-        self._secrets = [Reflector(self._client, self.installed)]
+        self._secrets = [Reflector(self._client, each) for each in (self.installed, self.nodes)]
         self._secrets += [
             Reflector(self._client, self.unplaced.cache, each, selector=NO_NODE, labels=UID)
             for each in self.namespaces
@@ -272,8 +300,13 @@ class Cluster:
 
     @property
     def _caches(self) -> tuple[Cache, ...]:
-        indices = (self.machines, self.instances, self.claims)
-        return (*(index.cache for index in indices), self.classes)
+        return (*(index.cache for index in self._indices), self.classes)
+
+    @property
+    def _indices(self) -> tuple[Index, ...]:
+        """What belongs to machines."""
+        mine = (self.machines, self.instances, self.claims)
+        return (*mine, self.moves, self.snapshots, self.restores)
 
     @property
     def _told_all(self) -> bool:
@@ -319,6 +352,21 @@ class Cluster:
         del change
         for uid in self._waiting:
             self._told(uid)
+
+    def _node_changed(self, change: Change) -> None:
+        """Tell of the machines on a node that died, was fenced or came back."""
+        name = change.key.name
+        before = self._nodes.get(name, Node())
+        self._nodes[name] = now = node_of(change.object)
+        if before == now:
+            return
+        for instance in self.instances.cache.objects():
+            if (instance.get("status") or {}).get("nodeName") == name:
+                self._told(instance["metadata"]["labels"][UID])
+
+    def node(self, name: str | None) -> Node | None:
+        """Return how a node is; None where that is not known."""
+        return self._nodes.get(name) if name else None
 
     def _settings_changed(self, change: Change) -> None:
         del change

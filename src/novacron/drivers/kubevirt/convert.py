@@ -18,6 +18,7 @@ from novacron.core.quantity import format_mib
 from novacron.drivers.kubevirt.names import (
     APPLIED,
     CLOUD_INIT,
+    ISO,
     MACHINES,
     RECIPE,
     UID,
@@ -96,6 +97,10 @@ def template(plan: MachinePlan) -> Object:
         {"name": name, "persistentVolumeClaim": {"claimName": claim_name(plan.ref, name)}}
         for name, _ in _disks(plan)
     ]
+    if plan.media.install is not None:
+        disks.append(_drive(order.get(CDROM)))
+        claim = {"claimName": claim_name(plan.ref, ISO)}
+        volumes.append({"name": ISO, "persistentVolumeClaim": claim})
     if (told := _cloud_init(plan)) is not None:
         disks.append(_disk(CLOUD_INIT, None, None))
         volumes.append({"name": CLOUD_INIT, **told})
@@ -165,11 +170,16 @@ def _usual(plan: MachinePlan) -> tuple[str, ...]:
     The disk comes before the medium, so that what was installed starts; an empty one is passed
     over. The network is for machines that have nothing else.
     """
-    return (DISK, CDROM) if plan.image else (DISK, NETWORK)
+    return (DISK, CDROM) if plan.image or plan.media.install else (DISK, NETWORK)
 
 
 def _disk(name: str, bus: str | None, boot: int | None) -> Object:
     wanted: Object = {"name": name, "disk": {"bus": bus or "virtio"}}
+    return wanted | ({"bootOrder": boot} if boot else {})
+
+
+def _drive(boot: int | None) -> Object:
+    wanted: Object = {"name": ISO, "cdrom": {"bus": "sata"}}
     return wanted | ({"bootOrder": boot} if boot else {})
 
 

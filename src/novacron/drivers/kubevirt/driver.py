@@ -27,17 +27,15 @@ from novacron.core.machine import (
 from novacron.core.quantity import mib
 from novacron.core.volume import KeptVolume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
+from novacron.drivers.kubevirt.consoles import Consoles
 from novacron.drivers.kubevirt.convert import template, virtual_machine
 from novacron.drivers.kubevirt.disks import volume_id_of
 from novacron.drivers.kubevirt.errors import in_our_words, went_away
 from novacron.drivers.kubevirt.facts import facts_of
 from novacron.drivers.kubevirt.guest_data import GuestData, ReadSource
-from novacron.drivers.kubevirt.look import (
-    PATIENCE,
-    has_no_node,
-    observed,
-    storage_part,
-)
+from novacron.drivers.kubevirt.imports import Imports, seen_imports
+from novacron.drivers.kubevirt.look import PATIENCE, has_no_node, observed, storage_part
+from novacron.drivers.kubevirt.migrations import Migrations
 from novacron.drivers.kubevirt.missing import Missing, name_taken
 from novacron.drivers.kubevirt.names import (
     CLAIMS,
@@ -52,6 +50,7 @@ from novacron.drivers.kubevirt.networks import Attachments
 from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
 from novacron.drivers.kubevirt.plugging import Plugs, plugs_of
 from novacron.drivers.kubevirt.revision import revised
+from novacron.drivers.kubevirt.snapshots import MachineSnapshots
 from novacron.drivers.kubevirt.storage import Claims, claimed_volumes
 from novacron.runtime.client import Request
 from novacron.runtime.errors import AlreadyExists, Conflict, NotFound
@@ -67,8 +66,10 @@ A_MOMENT = 0.05
 
 
 @dataclass(slots=True)
-class KubeVirtDriver:
-    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Identified`` and ``VolumeKeeping``.
+class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
+    """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Identified``, ``VolumeKeeping``.
+
+    And what it inherits.
 
     ``owned`` says that machines are declared in this very cluster, so that what is made for them
     can refer to their declarations.
@@ -78,14 +79,22 @@ class KubeVirtDriver:
     read_source: ReadSource
     owned: bool = True
     capabilities: frozenset[Capability] = frozenset(
-        {Capability.INVENTORY, Capability.RESIZE_RUNNING, Capability.VOLUMES}
+        {
+            Capability.CONSOLE,
+            Capability.INVENTORY,
+            Capability.RESIZE_RUNNING,
+            Capability.SNAPSHOTS,
+            Capability.VOLUMES,
+        }
     )
     _claims: Claims = field(init=False)
     _attachments: Attachments = field(init=False)
+    _imports: Imports = field(init=False)
     _guest_data: GuestData = field(init=False)
 
     def __post_init__(self) -> None:
         self._claims = Claims(self.cluster, self.owned)
+        self._imports = Imports(self.cluster, self.owned, self._claims.class_of)
         self._attachments = Attachments(self.cluster, self.owned)
         self._guest_data = GuestData(self.cluster, self.owned, self.read_source)
 
@@ -141,14 +150,16 @@ class KubeVirtDriver:
                 claims = await self._foundations(plan)
             except Missing as lack:
                 raise Rejected(lack.message, reason=lack.reason, again=lack.again) from lack
-            instance = self.cluster.of(plan.ref.uid).instance
+            has = self.cluster.of(plan.ref.uid)
+            instance = has.instance
             plugs = plugs_of(vm, instance, template(plan)["spec"], self.cluster.settings)
             vm = await self._written(vm, instance, plan, plugs)
             await plugs.order(self.cluster.client, plan.ref)
             if instance is not None and has_no_node(instance):
                 # As it is it would wait for ever; KubeVirt makes one that is as it is to be.
                 await self._remove(INSTANCES, instance)
-        return Accepted(seen=self._seen(Belongings(vm, instance, claims)))
+            await self._imports.eject(plan, replace(has, machine=vm))
+        return Accepted(seen=self._seen(replace(has, machine=vm, claims=claims)))
 
     async def _written(
         self, vm: Object, instance: Object | None, plan: MachinePlan, plugs: Plugs
@@ -193,12 +204,15 @@ class KubeVirtDriver:
         self.cluster.waits(ref.uid, waits=False)
         has = self.cluster.of(ref.uid)
         with self._in_our_words():
+            await self.end_migrations(ref)
             if (vm := has.machine or await self._heard_of_again(ref)) is not None:
                 await self._remove(MACHINES, vm)
                 await self._look_again(ref)
             elif has.instance is not None:
                 # It goes with its machine, unless that was deleted without it.
                 await self._remove(INSTANCES, has.instance)
+            await self.remove_snapshots(ref)
+            await self._imports.remove(ref)
             # Kubernetes keeps them for as long as a guest has them.
             for claim in has.claims:
                 if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
@@ -261,7 +275,7 @@ class KubeVirtDriver:
         return in_our_words(machine, self.cluster.refused)
 
     def _seen(self, has: Belongings) -> Observed | None:
-        return observed(has, self.cluster.settings)
+        return observed(has, self.cluster.settings, self.cluster.node)
 
     async def _reached(self, host: str) -> None:
         """Be connected to the cluster that is asked for."""
@@ -274,6 +288,7 @@ class KubeVirtDriver:
         self.cluster.waits(plan.ref.uid, waits=True)
         self.cluster.settings.require_machine_type(plan.hardware.machine_type)
         await self._attachments.ensure(plan)
+        await self._imports.ensure(plan, self.cluster.of(plan.ref.uid))
         claims = await self._claims.ensure(plan, self.cluster.of(plan.ref.uid))
         await self._guest_data.ensure(plan)
         self.cluster.waits(plan.ref.uid, waits=False)
@@ -346,6 +361,7 @@ def _unmade(plan: MachinePlan, has: Belongings, lack: Missing) -> Observed:
         changing="create",
         due=lack.again,
         parts=tuple(parts.values()),
+        imports=seen_imports(has),
         hindered=Hindrance(lack.reason, lack.message),
     )
 

@@ -6,14 +6,12 @@ from novacron.core.host import HostFacts
 from novacron.core.machine import Resources
 from novacron.core.quantity import mib, parse_quantity
 from novacron.drivers.kubevirt.cluster import Cluster
-from novacron.drivers.kubevirt.names import KUBEVIRTS
-from novacron.runtime.resource import Resource
+from novacron.drivers.kubevirt.names import KUBEVIRTS, NODES
 
 __all__ = ["facts_of"]
 
 Object = dict[str, Any]
 
-NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 # Nodes on which KubeVirt can start machines.
 SCHEDULABLE = "kubevirt.io/schedulable"
 # Storage of a cluster has no end that anybody could tell: its classes say no when it is full.

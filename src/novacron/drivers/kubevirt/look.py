@@ -3,7 +3,7 @@
 Pure: objects in, an observation out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -13,11 +13,15 @@ from novacron.core.change import Change, How
 from novacron.core.conditions import Condition
 from novacron.core.machine import Hindrance, Observed, Power, Resources
 from novacron.core.quantity import mib
+from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.kubevirt.changes import changes
 from novacron.drivers.kubevirt.cluster import Belongings
 from novacron.drivers.kubevirt.disks import growing, is_first, seen_volume
 from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending
-from novacron.drivers.kubevirt.names import APPLIED, RECIPE, UID
+from novacron.drivers.kubevirt.imports import is_spent, seen_imports
+from novacron.drivers.kubevirt.migrations import moved
+from novacron.drivers.kubevirt.names import APPLIED, ISO, RECIPE, UID
+from novacron.drivers.kubevirt.nodes import Node, unknown, why_unsure
 from novacron.drivers.kubevirt.sameness import difference
 from novacron.drivers.kubevirt.settings import AS_USUAL, Settings
 from novacron.drivers.kubevirt.view import as_requested, condition
@@ -32,7 +36,11 @@ ENDED = ("Succeeded", "Failed")
 STORAGE, NETWORK, MACHINE = "StorageReady", "NetworkReady", "VirtualMachineReady"
 
 
-def observed(has: Belongings, settings: Settings = AS_USUAL) -> Observed | None:
+def observed(
+    has: Belongings,
+    settings: Settings = AS_USUAL,
+    node: Callable[[str | None], Node | None] = unknown,
+) -> Observed | None:
     """Return how a machine is; None when there is neither it nor an instance of it."""
     vm, vmi = has.machine, has.instance
     shown = vm or vmi
@@ -45,6 +53,7 @@ def observed(has: Belongings, settings: Settings = AS_USUAL) -> Observed | None:
     movable = condition(vmi, "LiveMigratable")
     settled = vm is not None and vmi is not None and power is Power.ON and not changing
     pending = _pending(has, settings) if settled else ()
+    where = (vmi or {}).get("status", {}).get("nodeName")
     return Observed(
         uid=shown["metadata"]["labels"][UID],
         vm_id=shown["metadata"]["uid"],
@@ -62,11 +71,17 @@ def observed(has: Belongings, settings: Settings = AS_USUAL) -> Observed | None:
         recipe=(shown["metadata"].get("annotations") or {}).get(RECIPE) if vm else None,
         drifted=_drifted(vm, has.claims) if vm else None,
         ended=_ended(vmi),
-        volumes=tuple(seen_volume(each, vm, vmi) for each in has.claims if not is_first(each, vm)),
+        volumes=(
+            *(seen_volume(each, vm, vmi) for each in has.claims if not is_first(each, vm)),
+            *_spent(has),
+        ),
+        imports=seen_imports(has),
         first_volume=next(
             (seen_volume(each, vm, vmi) for each in has.claims if is_first(each, vm)), None
         ),
-        node=(vmi or {}).get("status", {}).get("nodeName"),
+        node=where,
+        moved=moved(vmi),
+        unsure=why_unsure(where, node(where)) if power is Power.ON else None,
         parts=_parts(has, hindered),
         hindered=hindered,
     )
@@ -148,6 +163,13 @@ def _addresses(vmi: Object | None) -> tuple[str, ...]:
             if address:
                 found[address] = None
     return tuple(found)
+
+
+def _spent(has: Belongings) -> Iterator[SeenVolume]:
+    """Return an install medium that is to go, and that nothing keeps any more."""
+    for each in has.imports:
+        if is_spent(each, has):
+            yield SeenVolume(ISO, 0, Attachment.DETACHING, each["metadata"]["name"])
 
 
 def _pending(has: Belongings, settings: Settings) -> tuple[Change, ...]:

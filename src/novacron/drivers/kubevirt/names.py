@@ -9,15 +9,24 @@ __all__ = [
     "CLOUD_INIT",
     "DISK",
     "GROWN",
+    "IMPORTS",
     "INSTANCES",
+    "ISO",
     "KUBEVIRTS",
     "MACHINES",
+    "MEDIUM",
     "MIGRATIONS",
+    "MOVE",
     "NETWORKS",
+    "NODES",
     "PODS",
     "RECIPE",
     "RECLAIM",
+    "REQUEST",
+    "RESTORES",
     "SECRETS",
+    "SNAPSHOT",
+    "SNAPSHOTS",
     "STORAGE_CLASSES",
     "SUBRESOURCES",
     "UID",
@@ -34,6 +43,15 @@ MIGRATIONS = Resource(
     "virtualmachineinstancemigrations",
     "VirtualMachineInstanceMigration",
 )
+SNAPSHOTS = Resource(
+    "snapshot.kubevirt.io", "v1beta1", "virtualmachinesnapshots", "VirtualMachineSnapshot"
+)
+RESTORES = Resource(
+    "snapshot.kubevirt.io", "v1beta1", "virtualmachinerestores", "VirtualMachineRestore"
+)
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+# CDI's, which may not be there.
+IMPORTS = Resource("cdi.kubevirt.io", "v1beta1", "datavolumes", "DataVolume")
 KUBEVIRTS = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt")
 # Where a machine is stopped, asked for its console and the like.
 SUBRESOURCES = Resource("subresources.kubevirt.io", "v1", "virtualmachines", "VirtualMachine")
@@ -61,6 +79,15 @@ RECIPE = "novacron.io/recipe"
 APPLIED = "novacron.io/applied"
 # On claims: the UID of the instance that ran when the volume was last made larger.
 GROWN = "novacron.io/grown-under"
+# On migrations: which order they are.
+MOVE = "novacron.io/move"
+# On snapshots: their name among those of their machine; on restores: which request they are.
+SNAPSHOT = "novacron.io/snapshot"
+REQUEST = "novacron.io/restore-request"
+# On install media in place of the above: they are no disks of the machine's own.
+MEDIUM = "novacron.io/medium"
+# The name of the drive of an install medium.
+ISO = "iso"
 # The name of the disk that tells the guest about itself.
 CLOUD_INIT = "cloudinitdisk"
 

@@ -73,7 +73,7 @@ class Claims:
         return await self._patched(metadata, patch)
 
     async def _make(self, plan: MachinePlan, disk: Volume) -> Object:
-        storage_class = self._class(disk)
+        storage_class = self.class_of(disk)
         body = await self._claim(plan, disk, storage_class)
         try:
             made = await self.cluster.client.create(CLAIMS, body)
@@ -93,7 +93,7 @@ class Claims:
         self.cluster.claims.cache.seen(made)
         return made
 
-    def _class(self, disk: Volume) -> str | None:
+    def class_of(self, disk: Volume) -> str | None:
         """Return the class a claim is to name; None leaves it to the cluster."""
         name, classes = disk.storage_class, self.cluster.classes
         if name is not None and classes.get(Key("", name)) is not None:

@@ -29,6 +29,7 @@ from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import of_the_host
+from novacron.families.move_record import request_of, with_move, without_move, written_move
 from novacron.families.novacron.affinity_translate import (
     affinity_of,
     devices_of,
@@ -38,21 +39,13 @@ from novacron.families.novacron.affinity_translate import (
     written_devices,
 )
 from novacron.families.novacron.hook_translate import hooks_of
-from novacron.families.novacron.move_translate import (
-    booked,
-    move_fields,
-    request_of,
-    with_move,
-    without_move,
-    written_move,
-)
+from novacron.families.novacron.move_translate import booked, move_fields
 from novacron.families.novacron.placement_record import (
     PLACEMENT,
     recorded,
     wants_elsewhere,
     written_record,
 )
-from novacron.families.novacron.snapshot_translate import wishes_of, written_snapshots
 from novacron.families.novacron.volume_translate import (
     classes_needed,
     detached_mib,
@@ -61,6 +54,7 @@ from novacron.families.novacron.volume_translate import (
     volume_of,
     written_volumes,
 )
+from novacron.families.snapshot_record import wishes_of, written_snapshots
 from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.wording import (
     amounts,

@@ -2,16 +2,14 @@
 
 from typing import Any
 
+from novacron.core.image import Medium
 from novacron.core.quantity import mib
 from novacron.families.viti.marks import BOOT_SOURCE, BOOT_SOURCE_TYPE, CDROM_EJECTED, OS_INSTALLED
-from novacron.families.viti.values import Medium
 
-__all__ = ["ISO_ROOM_MIB", "ejected", "image_of", "iso_of"]
+__all__ = ["ejected", "image_of", "iso_of"]
 
 Object = dict[str, Any]
 
-# Room for a medium whose owner does not say how much it needs.
-ISO_ROOM_MIB = 10 * 1024
 _SAID = "true"
 
 
@@ -48,6 +46,6 @@ def _medium(said: Object) -> Medium:
     return Medium(
         source=said["source"],
         checksum=said.get("checksum"),
-        credentials_secret=said.get("credentialsSecret"),
+        credentials=said.get("credentialsSecret"),
         size_mib=mib(said["size"]) if "size" in said else None,
     )

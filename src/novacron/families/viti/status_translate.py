@@ -11,7 +11,10 @@ from novacron.core.machine import Machine, Observed, Power
 from novacron.core.quantity import MIB, format_mib
 from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import Attachment, SeenVolume
+from novacron.families.move_record import written_move
+from novacron.families.snapshot_record import written_snapshots
 from novacron.families.viti.marks import KUBEVIRT_CONFIG
+from novacron.families.viti.media import ejected, iso_of
 from novacron.families.viti.pin import asked_for, pin_of
 from novacron.families.viti.resolve import without_effect
 from novacron.families.wording import conditions_of, written_conditions, written_time
@@ -47,6 +50,8 @@ REASONS = {
 }
 # What may come yet, without a change of the Machine itself.
 MAY_COME = frozenset({"NetworkConfigurationNotFound"})
+# The drive of the install medium.
+ISO = "iso"
 IGNORED = "FieldsWithoutEffect"
 STATES = {
     Attachment.ATTACHED: "Attached",
@@ -75,6 +80,12 @@ def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
     status |= _told(report.conditions, status.get("phase"))
     if report.seen is not None:
         status |= _seen(machine, report.seen)
+        if ejected(obj) and (medium := iso_of(obj)) is not None:
+            status["iso"] = {"source": medium.source, "state": "Ejected"}
+    if report.move is not None:
+        status["migration"] = written_move(report.move)
+    if report.snapshots is not None:
+        status |= written_snapshots(report.snapshots)
     return _dated(obj, status, report.at)
 
 
@@ -163,6 +174,8 @@ def _seen(machine: Machine, seen: Observed) -> Object:
         "cpus": seen.resources.vcpus if runs else None,
         "memory": seen.resources.memory_mib * MIB if runs else None,
         "disks": _disks(machine, seen) if there else None,
+        "image": _import(machine, seen, machine.first_disk.name),
+        "iso": _import(machine, seen, ISO),
         "networkInterfaces": [_nic(each) for each in _nics(machine)] or None,
     }
 
@@ -182,6 +195,20 @@ def _disk(machine: Machine, seen: SeenVolume) -> Object:
         "storageClass": seen.storage_class,
         "state": STATES[seen.attachment],
         "message": seen.note or None,
+    }
+    return {name: value for name, value in entry.items() if value is not None}
+
+
+def _import(machine: Machine, seen: Observed, disk: str) -> Object | None:
+    """Return how far an image or an install medium is; what was done stays said."""
+    found = next((each for each in seen.imports if each.disk == disk), None)
+    if found is None or (disk != ISO and not machine.image):
+        return None
+    entry: Object = {
+        "source": found.source,
+        "state": found.state.value,
+        "progress": found.percent,
+        "message": found.message or None,
     }
     return {name: value for name, value in entry.items() if value is not None}
 

@@ -11,11 +11,22 @@ from typing import Any
 from novacron.core.declaration import Declaration
 from novacron.core.errors import Rejected
 from novacron.core.hardware import Hardware, Topology
+from novacron.core.image import Media
 from novacron.core.machine import FirstDisk, Holding, Machine, Nic, Power, Resources
+from novacron.core.move import Move
 from novacron.core.report import MachineReport
 from novacron.core.segment import Segment
 from novacron.core.surroundings import Reference, Surroundings
 from novacron.core.volume import Access, Reclaim, Volume
+from novacron.families.move_record import (
+    MIGRATE_CANCEL,
+    last_move,
+    move_of,
+    request_of,
+    with_move,
+    without_move,
+)
+from novacron.families.snapshot_record import wishes_of
 from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.viti import values
 from novacron.families.viti.addresses import addresses_of
@@ -99,6 +110,10 @@ class MachineKind:
         """Return the whole status of an object that cannot be a machine, or not yet."""
         return refused(obj, why, now)
 
+    def relocating(self, obj: Object, order: Move | None) -> Object:
+        """Return the object with the record of an order in place of all requests; None is none."""
+        return without_move(obj) if order is None else with_move(obj, order)
+
     def _machine(self, obj: Object) -> Machine:
         metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
         checked(obj)
@@ -108,6 +123,7 @@ class MachineKind:
         others = tuple(_volume(disk) for disk in size.disks if disk is not first)
         # Disks are the cluster's own business: only the first one counts as the machine's size.
         wanted = Resources(size.cpu.total, size.memory_mib, first.size_mib)
+        order, over = move_of(obj)
         holding = self.holding(obj)
         assert holding is not None
         return Machine(
@@ -133,6 +149,13 @@ class MachineKind:
             restart_allowed=restart_allowed(spec.get("updateStrategy") or {}),
             restart_at_once=restart_at_once(spec.get("updateStrategy") or {}),
             live_migration_allowed=_may_migrate(spec),
+            move_request=request_of(obj),
+            move_cancelled=MIGRATE_CANCEL in (metadata.get("annotations") or {}),
+            relocation=order,
+            move_over=over,
+            last_move=last_move(status),
+            snapshots=wishes_of(spec, status),
+            media=_media(decided),
             conditions=conditions_of(status),
             declared_by=Declaration(
                 API_VERSION,
@@ -205,6 +228,11 @@ def _block(disk: values.Disk) -> bool | None:
 
 def _may_migrate(spec: Object) -> bool:
     return bool((spec.get("migrationPolicy") or {}).get("allowLiveMigration", True))
+
+
+def _media(decided: values.Resolved) -> Media:
+    credentials = decided.image.credentials if decided.image else None
+    return Media(credentials, None if decided.ejected else decided.iso)
 
 
 def _hardware(decided: values.Resolved) -> Hardware:

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Cpu", "Disk", "Hardware", "Medium", "Nic", "Resolved", "Size", "Topology"]
+from novacron.core.image import Medium
+
+__all__ = ["Cpu", "Disk", "Hardware", "Nic", "Resolved", "Size", "Topology"]
 
 VIRTIO = "virtio"
 
@@ -84,16 +86,6 @@ class Hardware:
     hyperv: bool = False
     efi: bool = False
     secure_boot: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Medium:
-    """An image or an install medium, by where it comes from."""
-
-    source: str
-    checksum: str | None = None
-    credentials_secret: str | None = None
-    size_mib: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

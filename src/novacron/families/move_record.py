@@ -1,0 +1,133 @@
+"""How a machine is asked to move, how the decision is recorded, and how it went.
+
+For machines of every family: the request and the record of a decision are annotations, so that
+one write turns the one into the other; how the move goes is in the status.
+"""
+
+import json
+from typing import Any
+
+from novacron.core.move import Move, MoveProgress, MoveReport, MoveRequest, MoveResult
+from novacron.families.wording import time_of, written_time
+
+__all__ = [
+    "ANYWHERE",
+    "MIGRATE_CANCEL",
+    "MIGRATE_TO",
+    "STOP_ALLOWED",
+    "last_move",
+    "move_of",
+    "request_of",
+    "with_move",
+    "without_move",
+    "written_move",
+]
+
+Object = dict[str, Any]
+
+# Asked for by anybody: where to, or any; and whether the machine may be stopped for it.
+MIGRATE_TO = "novacron.io/migrate-to"
+STOP_ALLOWED = "novacron.io/migrate-stop-allowed"
+MIGRATE_CANCEL = "novacron.io/migrate-cancel"
+ANYWHERE = "any"
+# The decision, written before anything is done: where a machine moves to.
+MOVE = "novacron.io/move"
+
+
+def request_of(obj: Object) -> MoveRequest | None:
+    """Return the request that is not decided on yet."""
+    annotations = obj["metadata"].get("annotations") or {}
+    to = annotations.get(MIGRATE_TO)
+    if to is None:
+        return None
+    return MoveRequest(
+        None if to.strip() in ("", ANYWHERE) else to.strip(),
+        stop_allowed=annotations.get(STOP_ALLOWED) == "true",
+    )
+
+
+def move_of(obj: Object) -> tuple[Move | None, bool]:
+    """Return the move under way, and whether the record of one that has ended is still there.
+
+    A copy of another object's record is not ours, and one that somebody wrote into is none.
+    """
+    text = (obj["metadata"].get("annotations") or {}).get(MOVE)
+    if not text:
+        return None, False
+    try:
+        record = json.loads(text)
+        if record.pop("uid") != obj["metadata"]["uid"]:
+            return None, True
+        move = Move(**record)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None, True
+    written = (obj.get("status") or {}).get("migration") or {}
+    ended = written.get("id") == move.id and written.get("result") is not None
+    return (None, True) if ended else (move, False)
+
+
+def with_move(obj: Object, move: Move) -> Object:
+    """Return the object with the placer's word in place of the request."""
+    record = {
+        "uid": obj["metadata"]["uid"],
+        "id": move.id,
+        "source": move.source,
+        "target": move.target,
+        "live": move.live,
+        "lost": move.lost,
+        "why": move.why,
+    }
+    return _annotated(without_move(obj), {MOVE: json.dumps(record, sort_keys=True)})
+
+
+def without_move(obj: Object) -> Object:
+    """Return the object without request, cancellation and record."""
+    return _annotated(obj, dict.fromkeys((MIGRATE_TO, STOP_ALLOWED, MIGRATE_CANCEL, MOVE)))
+
+
+def _annotated(obj: Object, changes: dict[str, str | None]) -> Object:
+    metadata = obj["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), **changes}
+    kept = {name: text for name, text in annotations.items() if text is not None}
+    return {**obj, "metadata": {**metadata, "annotations": kept}}
+
+
+def last_move(status: Object) -> MoveReport | None:
+    """Return what was last written of a move."""
+    written = status.get("migration")
+    if not written:
+        return None
+    result = written.get("result")
+    return MoveReport(
+        id=written.get("id") or "",
+        source=written.get("sourceNode"),
+        target=written.get("targetNode"),
+        started=time_of(written.get("startTime")),
+        ended=time_of(written.get("endTime")),
+        progress=MoveProgress(
+            written.get("progress") or 0,
+            written.get("transferredBytes"),
+            written.get("downtimeMilliseconds"),
+        ),
+        result=MoveResult(result) if result else None,
+        reason=written.get("reason") or "",
+        message=written.get("message") or "",
+    )
+
+
+def written_move(move: MoveReport) -> Object:
+    """Return a move as a status has it."""
+    entries: Object = {
+        "id": move.id or None,
+        "sourceNode": move.source,
+        "targetNode": move.target,
+        "startTime": written_time(move.started),
+        "endTime": written_time(move.ended),
+        "progress": move.progress.percent,
+        "transferredBytes": move.progress.transferred_bytes,
+        "downtimeMilliseconds": move.progress.downtime_ms,
+        "result": move.result.value if move.result else None,
+        "reason": move.reason or None,
+        "message": move.message or None,
+    }
+    return {name: value for name, value in entries.items() if value is not None}
