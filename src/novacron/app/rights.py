@@ -118,8 +118,8 @@ def _about_kubevirt() -> list[Manifest]:
         _rule("kubevirt.io", ["kubevirts"], ["list", "watch"]),
         _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
         _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),
-        # drivers.kubevirt.facts: a Host of this driver
-        _rule("", ["nodes"], ["list"]),
+        # drivers.kubevirt.facts: a Host of this driver; drivers.kubevirt.nodes: which are dead
+        _rule("", ["nodes"], ["list", "watch"]),
     ]
 
 

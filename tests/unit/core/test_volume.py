@@ -46,9 +46,9 @@ def test_disks_that_are_not_granted_stay_as_they_are() -> None:
 def test_a_volume_is_as_planned_when_the_machine_is_set_to_have_it(
     attachment: Attachment,
 ) -> None:
-    """One that waits for a restart is; one that is being let go of is none any more."""
+    """One that waits for a restart is, or comes; one that is being let go of is none any more."""
     has = [seen(attachment)]
-    joined = attachment in (Attachment.ATTACHED, Attachment.AWAITS_RESTART)
+    joined = attachment not in (Attachment.PENDING, Attachment.DETACHED, Attachment.DETACHING)
     apart = attachment in (Attachment.DETACHED, Attachment.DETACHING)
     assert are_as_planned(has, [DATA]) == joined
     assert are_as_planned(has, []) == apart
