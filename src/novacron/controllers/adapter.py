@@ -180,6 +180,8 @@ class MachineController:
         # Told only after it was written down: a conflict would have the round done again.
         self._tell(obj, round_)
         _log(round_)
+        if machine.relocation is not None and round_.move and round_.move.result:
+            return AT_ONCE  # its record is to be taken away, and our own write wakes nobody
         expected = round_.seen.due if round_.seen else None
         soonest = (round_.look_again, due or None, expected, details)
         return min((each for each in soonest if each is not None), default=None)

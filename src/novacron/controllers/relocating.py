@@ -42,6 +42,9 @@ async def relocate(scope: Scope) -> MoveReport | None:
     if found.result is None and scope.machine.move_cancelled:
         scope.may_act()
         await scope.driver.cancel_relocation(scope.machine.ref, order)
+    if found.result is MoveResult.FAILED and scope.machine.move_cancelled:
+        # One that was about to begin fails when it is told to end.
+        found = replace(found, result=MoveResult.CANCELLED, reason="Cancelled", message="")
     if found.result is not None:
         scope.tell("Migrated", _told(found))
     return found

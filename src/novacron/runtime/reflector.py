@@ -10,7 +10,7 @@ from typing import Protocol
 
 from novacron.runtime.cache import Cache
 from novacron.runtime.client import PAGE_SIZE, Client, Page
-from novacron.runtime.errors import ApiError, Gone, Unreachable
+from novacron.runtime.errors import ApiError, Gone, NotFound, Unreachable
 from novacron.runtime.resource import Key, key_of
 
 __all__ = ["Reflector", "WatchObserver"]
@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 # Spread over time, so that a restarted API server does not meet all its watchers at once.
 SHORTEST_WATCH_SECONDS, LONGEST_WATCH_SECONDS = 300, 600
 LONGEST_PAUSE_SECONDS = 10.0
+# A kind that the server does not know comes when somebody installs it.
+ABSENT_SECONDS = 60.0
 # A server that ends watches at once is going away; asking again at once would not help it.
 SHORTEST_USEFUL_SECONDS = 1.0
 
@@ -35,7 +37,8 @@ class WatchObserver(Protocol):
 class Reflector:
     """One source of a cache: one namespace, or all of them, or what selectors pick of that.
 
-    ``selector`` is about fields. ``trouble`` is why it cannot be followed at present.
+    ``selector`` is about fields. ``trouble`` is why it cannot be followed at present. What is
+    ``optional`` may be a kind that the server does not know, which is looked for now and then.
     """
 
     client: Client
@@ -45,6 +48,7 @@ class Reflector:
     selector: str | None = None
     labels: str | None = None
     trouble: ApiError | None = None
+    optional: bool = False
     page_size: int = PAGE_SIZE
     random: Random = field(default_factory=Random)
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -131,6 +135,9 @@ class Reflector:
     async def _pause(self, error: ApiError) -> None:
         self._failures += 1
         self.trouble = error
+        if self.optional and isinstance(error, NotFound):
+            await self.sleep(ABSENT_SECONDS)
+            return
         pause = min(0.1 * 2.0 ** min(self._failures, 10), LONGEST_PAUSE_SECONDS)
         pause = max(pause * self.random.uniform(0.5, 1.0), error.retry_after or 0.0)
         log.warning(

@@ -284,9 +284,10 @@ class Cluster:
         opened = AsyncExitStack()
         self._client = await opened.enter_async_context(self.connect())
         self._open = opened
+        imports = self.imports.cache
         self._reflectors = [
-            Reflector(self._client, cache, namespace, labels=UID)
-            for cache in (index.cache for index in (*self._indices, self.imports))
+            Reflector(self._client, cache, namespace, labels=UID, optional=cache is imports)
+            for cache in (*(index.cache for index in self._indices), imports)
             for namespace in self.namespaces
         ]
         self._reflectors.append(Reflector(self._client, self.classes))
