@@ -11,6 +11,8 @@ from novacron.app.rights import beyond_machines, for_machines
 RARE = {
     Right("get", "", "persistentvolumeclaims"),
     Right("get", "kubevirt.io", "virtualmachines"),
+    # An instance that outlives its VirtualMachine; KubeVirt takes it along.
+    Right("delete", "kubevirt.io", "virtualmachineinstances"),
     Right("get", "vitistack.io", "machines"),
 }
 # For a NovaCron VirtualMachine on a Host of driver kubevirt.
@@ -41,7 +43,13 @@ def live_a_life(stage: MachineStage) -> None:
     stage.network("lan", vlan=7)
     secret = {"metadata": {"name": "seed"}, "stringData": {"userdata": "#cloud-config\n"}}
     stage.bed.create("secrets", secret)
-    told = {"userData": "#cloud-config\n", "secretRef": {"name": "seed", "key": "userdata"}}
+    network = {"metadata": {"name": "seed"}, "data": {"networkdata": "version: 2\n"}}
+    stage.bed.create("configmaps", network)
+    told = {
+        "userData": "#cloud-config\n",
+        "secretRef": {"name": "seed", "key": "userdata"},
+        "networkDataConfigMapRef": {"name": "seed", "key": "networkdata"},
+    }
     networks = [{"name": "eth0", "networkName": "lan"}]
     disks = [{"name": "root", "accessMode": "ReadWriteMany"}, {"name": "more", "size": "1Gi"}]
     stage.declare("life", cloudInit=told, networks=networks, disks=disks)

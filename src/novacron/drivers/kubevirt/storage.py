@@ -40,6 +40,7 @@ class Claims:
     cluster: Cluster
     owned: bool
     _profiles: dict[str, tuple[list[Object], float]] = field(default_factory=dict)
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def ensure(self, plan: MachinePlan, has: Belongings) -> tuple[Object, ...]:
         """Have a claim for each disk, as large as was asked for; return them all."""
@@ -150,16 +151,21 @@ class Claims:
         """Return how volumes of a class are best used, where CDI has an opinion about that."""
         if storage_class is None:
             return []
-        clock = asyncio.get_running_loop().time()
-        sets, asked = self._profiles.get(storage_class, ([], -FRESH_SECONDS))
-        if clock - asked >= FRESH_SECONDS:
-            try:
-                profile = await self.cluster.client.get(PROFILES, storage_class)
-                sets = (profile.get("status") or {}).get("claimPropertySets") or []
-            except NotFound:
-                sets = []
-            self._profiles[storage_class] = sets, clock
-        return sets
+        async with self._asking:  # many claims of one class need one answer
+            clock = asyncio.get_running_loop().time()
+            sets, asked = self._profiles.get(storage_class, ([], -FRESH_SECONDS))
+            if clock - asked >= FRESH_SECONDS:
+                sets = await self._profile(storage_class)
+                self._profiles[storage_class] = sets, clock
+            return sets
+
+    async def _profile(self, storage_class: str) -> list[Object]:
+        try:
+            profile = await self.cluster.client.get(PROFILES, storage_class)
+        except NotFound:
+            return []
+        found: list[Object] = (profile.get("status") or {}).get("claimPropertySets") or []
+        return found
 
     async def _grow(self, claim: Object, disk: Volume, instance: Object | None) -> Object:
         metadata = claim["metadata"]

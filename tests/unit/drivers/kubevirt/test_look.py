@@ -7,6 +7,7 @@ import pytest
 
 from novacron.core.machine import Power
 from novacron.drivers.kubevirt import look
+from novacron.drivers.kubevirt.cluster import OWN_TURN
 from novacron.drivers.kubevirt.settings import Settings
 from unit.drivers.kubevirt.recordings import STATES, recorded
 
@@ -73,6 +74,14 @@ def test_a_claim_that_waits_is_said_at_once_and_complained_about_later():
     assert late.hindered.reason == "PVCPending"
     assert "waiting-root" in late.hindered.message
     assert "StorageClass slow" in late.hindered.message
+
+
+def test_a_claim_waits_its_turn_where_others_are_bound():
+    """Five hundred machines at once are no fault of the storage."""
+    busy = {"after": LONG, "unbound": timedelta(seconds=1)}
+    assert observed(recorded("unbound", **busy)).hindered is None
+    later = {**busy, "after": OWN_TURN + LONG}
+    assert observed(recorded("unbound", **later)).hindered.reason == "PVCPending"
 
 
 def test_a_lost_volume_is_named():

@@ -1,0 +1,51 @@
+"""What one cluster tells, beyond each object: whether KubeVirt acts at all."""
+
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from novacron.drivers.kubevirt.cluster import OWN_TURN, Cluster
+from novacron.drivers.kubevirt.names import UID
+from novacron.runtime.client import Client
+
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+def nobody() -> AbstractAsyncContextManager[Client]:
+    """Connect to nothing."""
+    raise NotImplementedError
+
+
+class Clock:
+    """A clock that stands still."""
+
+    now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def vm(name: str, version: int, **status: Any) -> dict[str, Any]:
+    """A VirtualMachine of a machine of the same name."""
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "resourceVersion": str(version),
+        "generation": 1,
+        "labels": {UID: name},
+    }
+    return {"metadata": metadata, "spec": {}, "status": status}
+
+
+def test_kubevirt_that_acts_on_others_is_busy_and_not_gone() -> None:
+    clock = Clock()
+    cluster = Cluster("here", nobody, now=clock)
+    cluster.machines.cache.seen(vm("waits", 1))
+    assert cluster.of("waits").unheeded == timedelta(0)
+    clock.now += timedelta(seconds=20)
+    assert cluster.of("waits").unheeded == timedelta(seconds=20)
+    cluster.machines.cache.seen(vm("other", 2, desiredGeneration=1))
+    assert cluster.of("waits").unheeded == timedelta(0)
+    clock.now = NOON + OWN_TURN
+    cluster.machines.cache.seen(vm("other", 3, desiredGeneration=1))
+    assert cluster.of("waits").unheeded == OWN_TURN, "nobody is that busy"
