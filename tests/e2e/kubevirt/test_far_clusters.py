@@ -88,7 +88,7 @@ def test_an_attachment_that_another_machine_uses_stays(stage: FarStage) -> None:
 def test_a_machine_stays_where_it_was_made_whatever_it_asks_for_later(stage: FarStage) -> None:
     stage.in_reach()
     stage.keep("other", kubeconfig=stage.kubeconfig())
-    stage.apply_file(EXAMPLES / "54-machine-far-cluster.yaml")
+    stage.apply_file(EXAMPLES / "57-machine-far-cluster.yaml")
     stage.until_running("away")
     uid = stage.far.get("virtualmachines", "away")["metadata"]["uid"]
     stage.bed.annotate("machines", "away", CONFIG, "other")
@@ -257,5 +257,5 @@ def test_a_record_that_was_copied_from_another_machine_says_nothing(stage: FarSt
 
 
 def test_the_example_of_a_role_gives_what_the_tests_run_under() -> None:
-    (role,) = yaml.safe_load_all((EXAMPLES / "54-far-cluster-role.yaml").read_text())
+    (role,) = yaml.safe_load_all((EXAMPLES / "58-far-cluster-role.yaml").read_text())
     assert role["rules"] == far_kubevirt()

@@ -27,7 +27,7 @@ def result(obj: Object) -> str | None:
 
 
 def test_a_machine_moves_once_to_the_node_that_was_asked_for(stage: MachineStage) -> None:
-    stage.apply_file(EXAMPLES / "54-machine-day-two.yaml")
+    stage.apply_file(EXAMPLES / "56-machine-day-two.yaml")
     before = stage.until_running("steady-vm")
     nodes = {f"kubevirt-{number}" for number in (1, 2, 3)}
     target = min(nodes - {before["status"]["nodeName"]})
