@@ -5,6 +5,7 @@ import sys
 
 from bench.cli_import import measure_starts
 from bench.contenders import CONTENDERS
+from bench.kubevirt_scale import measure_machines
 from bench.libvirt_speed import measure_fleet, measure_libvirt
 from bench.migration_speed import measure_migration
 from bench.operator_rate import measure_rate
@@ -23,6 +24,7 @@ def main() -> int:
         measure_fleet(),
         measure_rate(list(CONTENDERS)),
         measure_scale(),
+        measure_machines(),
     ]
     return 0 if all(held) or not given.check else 1
 

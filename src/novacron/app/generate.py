@@ -13,7 +13,14 @@ from typing import Any
 
 from novacron.app.definitions import definition, kinds
 from novacron.app.registry import FAMILIES
-from novacron.app.rights import EVERYWHERE, HAPPENINGS, OWN, for_machines, installing
+from novacron.app.rights import (
+    EVERYWHERE,
+    HAPPENINGS,
+    OWN,
+    beyond_machines,
+    for_machines,
+    installing,
+)
 from novacron.crd.manifest import to_yaml
 from novacron.crd.reference import page
 
@@ -56,7 +63,11 @@ def _rights() -> dict[str, Any]:
 
 def _family_rights(name: str) -> dict[str, Any]:
     definitions = [versions[0].__kind__.full_name for versions in kinds([name])]
-    return {"machines": for_machines([name]), "definitions": installing(definitions)}
+    return {
+        "beyond": beyond_machines([name]),
+        "machines": for_machines([name]),
+        "definitions": installing(definitions),
+    }
 
 
 def stale(root: Path, wanted: Mapping[Path, str]) -> list[Path]:

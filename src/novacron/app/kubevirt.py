@@ -21,6 +21,8 @@ __all__ = ["kubevirt_driver"]
 KUBECONFIG = "kubeconfig"
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SCHEME = "kubevirt://"
+# A cluster that does not answer must not keep those waiting who work for others.
+FAR_SECONDS = 10.0
 
 
 def kubevirt_driver(host: DeclaredHost, settings: Settings, client: Client) -> KubeVirtDriver:
@@ -66,7 +68,7 @@ async def _far(client: Client, namespace: str, name: str) -> AsyncIterator[Clien
             f"the {KUBECONFIG} of Secret {namespace}/{name} cannot be used: {error}",
             reason="KubeVirtApiError",
         ) from error
-    async with Client(connection, observer=client.observer) as far:
+    async with Client(connection, observer=client.observer, timeout_seconds=FAR_SECONDS) as far:
         yield far
 
 

@@ -6,7 +6,7 @@ The chart and ``novacron up`` take them from here, and the tests run operators u
 from collections.abc import Collection
 from typing import Any
 
-from novacron.app.registry import HOSTS, chosen
+from novacron.app.registry import HOSTS, Family, chosen
 from novacron.runtime.resource import Resource
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "OPERATOR",
     "OWN",
     "WEBHOOKS",
+    "beyond_machines",
     "far_kubevirt",
     "for_machines",
     "installing",
@@ -89,18 +90,45 @@ def for_machines(families: Collection[str]) -> list[Manifest]:
         for resource, _ in family.machines:
             rules += _followed(resource, "get", "update")
         # controllers.related
-        for resource in family.related:
-            rules.append(_rule(resource.group, [resource.plural], ["list", "watch"]))
+        rules += _related(family, namespaced=True)
     return rules
 
 
+def beyond_machines(families: Collection[str]) -> list[Manifest]:
+    """Return the rights of these families to what is in no namespace of machines."""
+    rules: list[Manifest] = []
+    for family in chosen(families):
+        if family.made_in_kubevirt:
+            rules += _about_kubevirt()
+        rules += _related(family, namespaced=False)
+    return rules
+
+
+def _related(family: Family, *, namespaced: bool) -> list[Manifest]:
+    return [
+        _rule(each.group, [each.plural], ["list", "watch"])
+        for each in family.related
+        if each.namespaced is namespaced
+    ]
+
+
+def _about_kubevirt() -> list[Manifest]:
+    """Return what drivers.kubevirt has to know of a cluster as a whole."""
+    return [
+        _rule("kubevirt.io", ["kubevirts"], ["list", "watch"]),
+        _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
+        _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),
+        # drivers.kubevirt.facts: a Host of this driver
+        _rule("", ["nodes"], ["list"]),
+    ]
+
+
 def _in_kubevirt() -> list[Manifest]:
-    """Return what drivers.kubevirt does in the operator's own cluster."""
+    """Return what drivers.kubevirt does where machines are declared."""
     made = ["get", "list", "watch", "create", "patch", "delete"]
     return [
         _rule("kubevirt.io", ["virtualmachines"], [*made, "update"]),
         _rule("kubevirt.io", ["virtualmachineinstances"], ["list", "watch", "delete"]),
-        _rule("kubevirt.io", ["kubevirts"], ["list", "watch"]),
         _rule(
             "subresources.kubevirt.io",
             [f"virtualmachines/{what}" for what in ("stop", "addvolume", "removevolume")],
@@ -109,24 +137,20 @@ def _in_kubevirt() -> list[Manifest]:
         _rule("", ["persistentvolumeclaims"], made),
         # What the scheduler says of those that it has no node for.
         _rule("", ["pods"], ["list", "watch"]),
-        _rule("storage.k8s.io", ["storageclasses"], ["list", "watch"]),
-        _rule("cdi.kubevirt.io", ["storageprofiles"], ["get"]),
-        _rule(
-            "k8s.cni.cncf.io",
-            ["network-attachment-definitions"],
-            ["get", "create", "update", "delete"],
-        ),
+        _rule("k8s.cni.cncf.io", ["network-attachment-definitions"], ["get", "create", "update"]),
+        # drivers.kubevirt.guest_data: cloud-init that refers to one
+        _rule("", ["configmaps"], ["get"]),
         # What guests are told about themselves, and the kubeconfigs of other clusters.
         _rule("", ["secrets"], ["get", "create", "update", "delete"]),
-        _rule("", ["nodes"], ["list"]),
     ]
 
 
 def far_kubevirt() -> list[Manifest]:
     """Return what the kubeconfig of another cluster has to allow there."""
     first = _rule("", ["namespaces"], ["get"], ["kube-system"])  # by whose UID clusters are known
-    attachments = _rule("k8s.cni.cncf.io", ["network-attachment-definitions"], ["list"])
-    return [*_in_kubevirt(), attachments, first]
+    # Nothing there goes by itself with what declared it here.
+    attachments = _rule("k8s.cni.cncf.io", ["network-attachment-definitions"], ["list", "delete"])
+    return [*_in_kubevirt(), *_about_kubevirt(), attachments, first]
 
 
 def installing(definitions: Collection[str]) -> list[Manifest]:
@@ -147,7 +171,7 @@ def rbac(families: Collection[str], namespace: str = "novacron-system") -> list[
     ]
     local = {"name": OPERATOR, "namespace": namespace}
     everywhere = {"name": OPERATOR}
-    rules = [*EVERYWHERE, *for_machines(families), *HAPPENINGS]
+    rules = [*EVERYWHERE, *beyond_machines(families), *for_machines(families), *HAPPENINGS]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": local},

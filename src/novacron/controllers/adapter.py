@@ -116,7 +116,7 @@ class MachineController:
             self._tell(obj, round_)
             _log(round_)
         self._usage_written.pop(obj["metadata"]["uid"], None)
-        self._pace.forget(obj["metadata"]["uid"])
+        self._pace.gone(obj["metadata"]["uid"])
         left = [name for name in finalizers if name != self.kind.finalizer]
         await self.writer.finalizers(obj, left)
         return None
@@ -157,7 +157,8 @@ class MachineController:
         lacking = self.certificates.lacking(machine, round_.host or machine.host)
         report = summarise(machine, round_, now, write_usage=due == NOW, uncertified=lacking)
         paced = self._pace.may_wait(machine.uid, machine.last_move, round_.move, now)
-        if not round_.brief and not paced:
+        details = self._pace.details_wait(machine, round_, now)
+        if not round_.brief and not paced and details is None:
             await self._write(obj, machine, report)
             if round_.move is not None:
                 self._pace.written(machine.uid, now)
@@ -166,7 +167,8 @@ class MachineController:
         # Told only after it was written down: a conflict would have the round done again.
         self._tell(obj, round_)
         _log(round_)
-        soonest = (round_.look_again, due or None, round_.seen.due if round_.seen else None)
+        expected = round_.seen.due if round_.seen else None
+        soonest = (round_.look_again, due or None, expected, details)
         return min((each for each in soonest if each is not None), default=None)
 
     def _tell(self, obj: Object, round_: Round) -> None:

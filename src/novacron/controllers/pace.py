@@ -1,20 +1,44 @@
-"""How often it is written down how far a move is: every look finds it a little further."""
+"""How often it is written down how far something is: every look finds it a little further."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from novacron.controllers.round import Round
+from novacron.core.machine import Machine
 from novacron.core.move import MoveReport
+from novacron.core.steps import Wait
 
 __all__ = ["Pace"]
 
 AGAIN = timedelta(seconds=1)
+# Most machines are up by then, and what came between was of no use to anybody.
+DETAILS = timedelta(seconds=30)
 
 
 @dataclass(slots=True)
 class Pace:
-    """When each machine's move was written down last."""
+    """When each machine's move was written down last, and that it is being started."""
 
     _written: dict[str, datetime] = field(default_factory=dict)
+    _starting: dict[str, datetime] = field(default_factory=dict)
+
+    def details_wait(self, machine: Machine, round_: Round, now: datetime) -> timedelta | None:
+        """Return how long it may wait that something changed about a machine on its way up.
+
+        None where it is to be written down now: it is not on its way, that was not said yet, or
+        something is in its way.
+        """
+        waits = next((each for each in round_.outcomes.values() if isinstance(each, Wait)), None)
+        told, seen = machine.condition("Ready"), round_.seen
+        if waits is None or seen is None or seen.changing != "start" or seen.hindered:
+            self._starting.pop(machine.uid, None)
+            return None
+        same = told is not None and told.reason == waits.reason
+        begun = self._starting.setdefault(machine.uid, now)
+        if not same or machine.seen_generation != machine.generation or now - begun >= DETAILS:
+            self._starting[machine.uid] = now
+            return None
+        return begun + DETAILS - now
 
     def may_wait(
         self, uid: str, before: MoveReport | None, move: MoveReport | None, now: datetime
@@ -35,3 +59,8 @@ class Pace:
     def forget(self, uid: str) -> None:
         """Forget a machine that does not move."""
         self._written.pop(uid, None)
+
+    def gone(self, uid: str) -> None:
+        """Forget all about a machine."""
+        self.forget(uid)
+        self._starting.pop(uid, None)

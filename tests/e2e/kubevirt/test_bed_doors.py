@@ -5,9 +5,12 @@ import pty
 import subprocess
 from typing import Any
 
+import pytest
+
 from kubevirt_bed import KubeVirtBed
 
 
+@pytest.mark.full
 def test_a_guest_is_paused_and_goes_on(kubevirt: KubeVirtBed) -> None:
     kubevirt.started("sleeper")
     kubevirt.ask_instance("sleeper", "pause")
@@ -16,6 +19,7 @@ def test_a_guest_is_paused_and_goes_on(kubevirt: KubeVirtBed) -> None:
     kubevirt.wait("it does not go on", lambda: kubevirt.printable("sleeper") == "Running")
 
 
+@pytest.mark.full
 def test_a_console_gives_back_what_is_typed(kubevirt: KubeVirtBed) -> None:
     """virtctl, the API server and virt-api are all between the two ends."""
     kubevirt.started("talker")

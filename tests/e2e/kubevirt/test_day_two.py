@@ -64,6 +64,7 @@ def test_the_growth_of_a_disk_is_followed_until_the_guest_sees_it(stage: Machine
     assert instance_uid(stage, "grow") == guest
 
 
+@pytest.mark.full
 def test_a_change_that_needs_a_restart_waits_where_none_is_allowed(stage: MachineStage) -> None:
     stage.declare("calm", updateStrategy={"rollingUpdate": {"maxUnavailable": 0}})
     stage.until_running("calm")
@@ -81,6 +82,7 @@ def test_a_change_that_needs_a_restart_waits_where_none_is_allowed(stage: Machin
     stage.until("calm", lambda obj: condition(obj, "ChangePending") == {})
 
 
+@pytest.mark.full
 def test_growth_that_takes_a_move_is_said_before_it_is_made(stage: MachineStage) -> None:
     stage.declare("mover", disks=[SHARED])
     stage.until_running("mover")

@@ -70,6 +70,7 @@ def test_a_machine_lives_and_dies_in_another_cluster(stage: FarStage) -> None:
     assert stage.token() not in stage.operator.log
 
 
+@pytest.mark.full
 def test_an_attachment_that_another_machine_uses_stays(stage: FarStage) -> None:
     stage.in_reach()
     stage.network("lan", vlan=7)
@@ -83,6 +84,7 @@ def test_an_attachment_that_another_machine_uses_stays(stage: FarStage) -> None:
     assert left(stage)["network-attachment-definitions"] == ["lan"]
 
 
+@pytest.mark.full
 def test_a_machine_stays_where_it_was_made_whatever_it_asks_for_later(stage: FarStage) -> None:
     stage.in_reach()
     stage.keep("other", kubeconfig=stage.kubeconfig())
@@ -135,6 +137,7 @@ def test_a_name_that_can_be_no_secret_is_refused(stage: FarStage) -> None:
     assert condition(obj, "Ready")["reason"] == "ClusterUnknown"
 
 
+@pytest.mark.full
 def test_the_namespace_has_to_be_in_the_far_cluster_too(stage: FarStage) -> None:
     home = f"only-{stage.bed.namespace}"
     stage.bed.api.create_namespace(home)
@@ -176,6 +179,7 @@ def test_a_cluster_that_is_down_concerns_its_own_machines_only(stage: FarStage) 
     stage.far.wait("it is not gone", lambda: stage.far.get("virtualmachines", "doomed") is None)
 
 
+@pytest.mark.full
 def test_a_cluster_that_is_gone_for_good_is_left_on_purpose_only(stage: FarStage) -> None:
     stage.in_reach()
     stage.place("orphan")
@@ -219,6 +223,7 @@ def is_refused(api: Api) -> bool:
     return False
 
 
+@pytest.mark.full
 def test_a_secret_that_comes_to_lead_elsewhere_moves_nobody(stage: FarStage) -> None:
     """Otherwise a second machine would be made, and the first one forgotten.
 
@@ -241,6 +246,7 @@ def test_a_secret_that_comes_to_lead_elsewhere_moves_nobody(stage: FarStage) -> 
     stage.far.wait("it is not gone", lambda: not left(stage))
 
 
+@pytest.mark.full
 def test_a_record_that_was_copied_from_another_machine_says_nothing(stage: FarStage) -> None:
     """Whoever copies a Machine copies its annotations, and may write what they like."""
     stage.in_reach()

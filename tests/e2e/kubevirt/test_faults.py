@@ -61,6 +61,7 @@ def instance_uid(stage: MachineStage, name: str) -> str:
     return uid
 
 
+@pytest.mark.full
 def test_a_claim_that_waits_for_ever_is_named_with_what_to_look_at(stage: MachineStage) -> None:
     slow = storage_class(stage, "slow", annotations={HOLD: "true"})
     stage.declare("unbound", disks=[{"name": "root", "storageClass": slow}])
@@ -103,6 +104,7 @@ def test_a_network_that_is_missing_is_awaited(stage: MachineStage) -> None:
     assert condition(running, "NetworkReady")["reason"] == "NetworkConfigured"
 
 
+@pytest.mark.full
 def test_a_network_that_goes_and_comes_back_costs_the_machine_nothing(stage: MachineStage) -> None:
     """What Multus needs went with it, and the next start would fail without."""
     definitions = "network-attachment-definitions"
@@ -209,6 +211,7 @@ def test_what_somebody_changes_about_the_virtual_machine_is_repaired(stage: Mach
     stage.until_running("edited")
 
 
+@pytest.mark.full
 def test_a_virtual_machine_without_our_labels_is_still_ours(stage: MachineStage) -> None:
     """They are how we hear of it, so whoever takes them off makes it look deleted."""
     stage.declare("bare")
@@ -271,6 +274,7 @@ def test_a_claim_that_somebody_deletes_is_told_of_while_it_can_be_saved(
     assert condition(stage.until_running("diskless"), "StorageReady")["reason"] == "PVCBound"
 
 
+@pytest.mark.full
 def test_labels_of_a_machine_are_its_owners(stage: MachineStage) -> None:
     """Nothing is found by them, so nothing is lost or restarted when they change."""
     stage.declare("relabelled")
@@ -350,6 +354,7 @@ def test_what_somebody_else_has_under_a_needed_name_is_never_touched(
     stage.until_gone(machine)
 
 
+@pytest.mark.full
 def test_a_machine_that_is_deleted_leaves_what_was_somebody_elses(stage: MachineStage) -> None:
     stage.bed.create("virtualmachines", virtual_machine("theirs", runStrategy="Halted"))
     stage.declare("theirs")
@@ -359,6 +364,7 @@ def test_a_machine_that_is_deleted_leaves_what_was_somebody_elses(stage: Machine
     assert stage.bed.get("virtualmachines", "theirs") is not None
 
 
+@pytest.mark.full
 def test_a_secret_with_user_data_that_is_missing_is_awaited(stage: MachineStage) -> None:
     secret = {"name": "late-secret", "key": "userdata"}
     stage.declare("untold", cloudInit={"userData": "#cloud-config\n", "secretRef": secret})

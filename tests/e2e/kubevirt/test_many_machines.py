@@ -1,11 +1,13 @@
 """What Machines cost: a bounded number of writes each, and nothing at all while nothing changes."""
 
 import time
+from collections import Counter
 
 import pytest
 
 from e2e.kubevirt.machines import MachineStage
 from e2e.kubevirt.many import Cost, cost_of, declare_many, until_all_run
+from kubevirt_bed import audit_of
 
 # Finalizer and record, VirtualMachine, two statuses, two events; and the claim of its one disk.
 WRITES_EACH, CLAIMS_EACH = 6, 1
@@ -25,6 +27,7 @@ def test_machines_cost_few_writes_then_none(
     settled = settle(stage)
     spent = cost_of(stage) - before
     print(f"{count} Machines ran {took:.1f} s after the last was declared: {spent}")
+    print(writes_by_kind(stage))
     assert spent.writes / count <= WRITES_EACH + CLAIMS_EACH
     time.sleep(QUIET_SECONDS)
     quiet = cost_of(stage) - settled
@@ -35,6 +38,17 @@ def test_machines_cost_few_writes_then_none(
     again = cost_of(stage)
     print(f"started again: {again}")
     assert again.writes == 0
+
+
+def writes_by_kind(stage: MachineStage) -> Counter[str]:
+    """Return what was written how often, as the API server recorded it."""
+    entries = audit_of(stage.bed.plane.directory).entries()
+    return Counter(
+        f"{each['verb']} {each['objectRef']['resource']} {each['objectRef'].get('subresource', '')}"
+        for each in entries
+        if each["verb"] not in ("get", "list", "watch")
+        and each["objectRef"].get("namespace") == stage.bed.namespace
+    )
 
 
 def settle(stage: MachineStage) -> Cost:

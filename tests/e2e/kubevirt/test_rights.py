@@ -5,7 +5,7 @@ import json
 from chart.audit import Right, rights_in
 from e2e.kubevirt.machines import MachineStage
 from kubevirt_bed import audit_of
-from novacron.app.rights import for_machines
+from novacron.app.rights import beyond_machines, for_machines
 
 # Asked for when somebody else was faster, or an answer was lost, which a test cannot order.
 RARE = {
@@ -14,9 +14,12 @@ RARE = {
     Right("get", "vitistack.io", "machines"),
 }
 # For a NovaCron VirtualMachine on a Host of driver kubevirt.
-FOR_HOSTS = {Right("list", "", "nodes"), Right("list", "kubevirt.io", "kubevirts")}
-# Attachments go with what declared them; those of another cluster's Machines are removed there.
-FAR = {Right("delete", "k8s.cni.cncf.io", "network-attachment-definitions")}
+FOR_HOSTS = {Right("list", "", "nodes")}
+# tests/e2e/kubevirt/test_day_two.py plugs disks into running machines.
+FOR_PLUGGING = {
+    Right("update", "subresources.kubevirt.io", f"virtualmachines/{what}")
+    for what in ("stop", "addvolume", "removevolume")
+}
 
 
 def test_every_right_to_machines_is_used_and_nothing_is_forbidden(stage: MachineStage) -> None:
@@ -26,8 +29,8 @@ def test_every_right_to_machines_is_used_and_nothing_is_forbidden(stage: Machine
     mine = [each for each in audit.entries() if each["objectRef"].get("namespace", "") in here]
     assert not [each["requestURI"] for each in mine if each["responseStatus"]["code"] == 403]
     used = {right._replace(name="") for right in audit.used()}
-    given = set(rights_in(for_machines(["viti"])))
-    assert given - used <= RARE | FOR_HOSTS | FAR
+    given = set(rights_in([*for_machines(["viti"]), *beyond_machines(["viti"])]))
+    assert given - used <= RARE | FOR_HOSTS | FOR_PLUGGING
     told = {right for right in used if right.group != "novacron.io"}
     beyond = {"events", "namespaces", "hosts", "leases"}
     assert {right for right in told - given if right.resource not in beyond} == set()
@@ -47,7 +50,7 @@ def live_a_life(stage: MachineStage) -> None:
     stage.change(
         "life",
         cloudInit={"userData": "#cloud-config\npackages: [vim]\n"},
-        disks=[{"name": "root", "size": "30Gi"}, {"name": "more", "size": "2Gi"}],
+        disks=[disks[0] | {"size": "30Gi"}, disks[1] | {"size": "2Gi"}],
     )
     stage.until("life", lambda obj: obj["status"]["observedGeneration"] == 2)
     stage.change("life", running=False)
@@ -56,17 +59,21 @@ def live_a_life(stage: MachineStage) -> None:
     stage.until_gone("life")
 
 
+def metrics(stage: MachineStage) -> str:
+    """Return what Prometheus would read."""
+    return stage.operator.get("metrics", "/metrics") or ""
+
+
 def test_metrics_and_log_lines_are_those_of_the_specification(stage: MachineStage) -> None:
     stage.declare("counted")
     stage.until_running("counted")
-    text = stage.operator.get("metrics", "/metrics") or ""
     for sample in (
         'kubevirt_operator_machines_total{phase="Running",template="small"} 1.0',
         'kubevirt_operator_virtual_machines_total{status="Running"} 1.0',
         'kubevirt_operator_storage_provisioning_duration_seconds_count{storage_class="standard"}',
         'kubevirt_operator_reconciliation_duration_seconds_count{controller="Machine"}',
     ):
-        assert sample in text
+        stage.bed.wait(sample, lambda sample=sample: sample in metrics(stage))
     lines = [json.loads(line) for line in stage.operator.log.splitlines()]
     about = next(line for line in lines if line.get("machine") == "counted")
     assert about.keys() >= {"timestamp", "level", "message", "phase"}

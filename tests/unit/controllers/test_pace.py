@@ -3,8 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from novacron.controllers.pace import AGAIN, Pace
+from novacron.controllers.pace import AGAIN, DETAILS, Pace
+from novacron.controllers.round import Round
+from novacron.core.conditions import Condition
+from novacron.core.machine import Hindrance, Machine, Observed, Power, Resources
 from novacron.core.move import MoveProgress, MoveReport, MoveResult
+from novacron.core.steps import Done, Wait
 
 NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
 SOON, LATER = NOON + AGAIN / 2, NOON + AGAIN
@@ -44,3 +48,40 @@ def test_a_machine_that_does_not_move_is_forgotten() -> None:
     pace = told_at_noon()
     assert not pace.may_wait("vm", HALF, None, SOON)
     assert not pace.may_wait("vm", HALF, FURTHER, SOON + timedelta(milliseconds=1))
+
+
+STARTING = Round(
+    {"Created": Done(), "Powered": Wait("Starting")},
+    Observed("vm", "1", Power.OFF, Resources(), changing="start"),
+)
+
+
+def said(reason: str, **changed: object) -> Machine:
+    """Return a machine of which was written that it is not Ready for a reason."""
+    ready = Condition("Ready", "False", reason, "")
+    machine = Machine("vm", "default", "vm", Resources(), "", Power.ON, conditions=(ready,))
+    return replace(machine, **changed)  # type: ignore[arg-type]
+
+
+def test_what_comes_between_the_order_to_start_and_the_start_waits() -> None:
+    """A claim that is bound and a node that is chosen are no news for a machine that is up soon."""
+    pace = Pace()
+    assert pace.details_wait(said("Creating"), STARTING, NOON) is None
+    assert pace.details_wait(said("Starting"), STARTING, SOON) == DETAILS - (SOON - NOON)
+    assert pace.details_wait(said("Starting"), STARTING, NOON + DETAILS) is None
+
+
+def test_what_is_in_the_way_of_a_start_never_waits_nor_does_its_end() -> None:
+    pace = Pace()
+    pace.details_wait(said("Starting"), STARTING, NOON)
+    assert STARTING.seen is not None
+    held = replace(STARTING.seen, hindered=Hindrance("InsufficientResources", "full"))
+    assert pace.details_wait(said("Starting"), replace(STARTING, seen=held), SOON) is None
+    up = replace(STARTING, outcomes={"Powered": Done()})
+    assert pace.details_wait(said("Starting"), up, SOON) is None
+
+
+def test_a_new_spec_is_answered_at_once() -> None:
+    pace = Pace()
+    pace.details_wait(said("Starting"), STARTING, NOON)
+    assert pace.details_wait(said("Starting", generation=2), STARTING, SOON) is None

@@ -28,10 +28,13 @@ from novacron.runtime.errors import ApiError, Forbidden, NotFound, Unauthorized
 from novacron.runtime.reflector import Reflector
 from novacron.runtime.resource import NAMESPACES, Key, Object
 
-__all__ = ["Belongings", "Cluster", "Index"]
+__all__ = ["OWN_TURN", "Belongings", "Cluster", "Index"]
 
 Connect = Callable[[], AbstractAsyncContextManager[Client]]
 
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+# So long at most it is put down to being busy that a cluster does nothing about a machine.
+OWN_TURN = timedelta(minutes=5)
 PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.05
 NO_NODE = "spec.nodeName="
@@ -46,8 +49,9 @@ INSTALL = "https://kubevirt.io/user-guide/cluster_admin/installation"
 class Belongings:
     """All that a cluster has of one machine, and when.
 
-    ``unheeded`` is for how long KubeVirt has not taken notice of what its VirtualMachine says, and
-    ``unplaced`` its pod while that has no node.
+    ``unheeded`` is for how long KubeVirt has not taken notice of what its VirtualMachine says,
+    ``unbound`` for how long no claim at all was bound, and ``unplaced`` its pod while that has no
+    node.
     """
 
     machine: Object | None
@@ -56,6 +60,7 @@ class Belongings:
     unheeded: timedelta = timedelta(0)
     unplaced: Object | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    unbound: timedelta = timedelta(days=1)
 
     @property
     def any(self) -> bool:
@@ -119,6 +124,8 @@ class Cluster:
     _tell: Callable[[str], None] | None = None
     _waiting: set[str] = field(default_factory=set)
     _unheeded: dict[str, datetime] = field(default_factory=dict)
+    _heeded: datetime = LONG_AGO
+    _bound: datetime = LONG_AGO
     _open: AsyncExitStack | None = None
     _client: Client | None = None
     _reflectors: list[Reflector] = field(default_factory=list)
@@ -127,11 +134,15 @@ class Cluster:
     _opened_at: float = 0.0
     _identity: str | None = None
     _refused: bool = False
+    _silent: bool = False
 
     def __post_init__(self) -> None:
         self.machines = Index(Cache(MACHINES), self._told)
         self.instances = Index(Cache(INSTANCES), self._told)
         self.claims = Index(Cache(CLAIMS), self._told)
+        self.machines.cache.subscribe(self._vm_changed)
+        self.instances.cache.subscribe(self._instance_changed)
+        self.claims.cache.subscribe(self._claim_changed)
         # Pods have none for a moment only; whoever looks at the machine later sees who still does.
         self.unplaced = Index(Cache(PODS), lambda _: None)
         self.installed.subscribe(self._settings_changed)
@@ -156,11 +167,14 @@ class Cluster:
                 await self.close()
                 with in_our_words():
                     await self._begin()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                # What is waited for are many things, of which some may never come.
-                while not self._told_all and self.trouble is None:  # noqa: ASYNC110
-                    await asyncio.sleep(PAUSE_SECONDS)
+        if not self._told_all and not self._silent:
+            # Only the first who come wait for a silent cluster: they work for others too.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    # What is waited for are many things, of which some may never come.
+                    while not self._told_all and self.trouble is None:  # noqa: ASYNC110
+                        await asyncio.sleep(PAUSE_SECONDS)
+            self._silent = not self._told_all
         if self.trouble is not None or not self._told_all:
             waits = f"cluster {self.name} has not told of its machines yet"
             raise Unreachable(self.trouble or waits)
@@ -181,7 +195,8 @@ class Cluster:
         now, vm = self.now(), next(self.machines.objects(uid), None)
         instance, claims = next(self.instances.objects(uid), None), self.claims.objects(uid)
         pod = next(self.unplaced.objects(uid), None)
-        return Belongings(vm, instance, tuple(claims), self._lag(uid, vm, now), pod, now)
+        unbound = now - self._bound
+        return Belongings(vm, instance, tuple(claims), self._lag(uid, vm, now), pod, now, unbound)
 
     def uids(self) -> Iterable[str]:
         """Return the UIDs of all machines of which there is anything but claims."""
@@ -220,7 +235,7 @@ class Cluster:
     async def close(self) -> None:
         """Stop following."""
         opened, self._open, self._client = self._open, None, None
-        self._identity, self._refused = None, False
+        self._identity, self._refused, self._silent = None, False, False
         self._reflectors = []
         if opened is not None:
             await opened.aclose()
@@ -273,7 +288,23 @@ class Cluster:
         if vm is None or heeded == vm["metadata"]["generation"]:
             self._unheeded.pop(uid, None)
             return timedelta(0)
-        return now - self._unheeded.setdefault(uid, now)
+        since = self._unheeded.setdefault(uid, now)
+        # One that is busy with others comes to this one in its turn.
+        return now - (since if now - since >= OWN_TURN else max(since, self._heeded))
+
+    def _vm_changed(self, change: Change) -> None:
+        vm = change.object or {}
+        heeded = (vm.get("status") or {}).get("desiredGeneration")
+        if heeded is not None and heeded == vm["metadata"]["generation"]:
+            self._heeded = self.now()
+
+    def _instance_changed(self, change: Change) -> None:
+        del change  # nobody but KubeVirt makes and changes them
+        self._heeded = self.now()
+
+    def _claim_changed(self, change: Change) -> None:
+        if ((change.object or {}).get("status") or {}).get("phase") == "Bound":
+            self._bound = self.now()
 
     async def _follow(self) -> None:
         async with asyncio.TaskGroup() as following:

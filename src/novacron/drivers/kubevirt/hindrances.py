@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from novacron.core.machine import Hindrance
-from novacron.drivers.kubevirt.cluster import Belongings
+from novacron.drivers.kubevirt.cluster import OWN_TURN, Belongings
 from novacron.drivers.kubevirt.view import condition
 
 __all__ = ["SLOW", "hindrance", "ignored", "is_pending"]
@@ -83,7 +83,9 @@ def _lost(has: Belongings) -> Hindrance | None:
 
 def _unbound(has: Belongings) -> Hindrance | None:
     late = [claim for claim in has.claims if is_pending(claim) and has.at - _created(claim) >= SLOW]
-    if not late:
+    # A cluster that binds claims of others comes to these in their turn.
+    busy = has.unbound < SLOW and not any(has.at - _created(each) >= OWN_TURN for each in late)
+    if not late or busy:
         return None
     names = ", ".join(claim["metadata"]["name"] for claim in late)
     classes = sorted({claim["spec"].get("storageClassName") or "" for claim in late} - {""})

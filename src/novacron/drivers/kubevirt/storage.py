@@ -1,5 +1,6 @@
 """A machine's disks as claims for volumes: made, grown, never shrunk."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,8 @@ PROFILES = Resource(
     "cdi.kubevirt.io", "v1beta1", "storageprofiles", "StorageProfile", namespaced=False
 )
 IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
+# So long what a profile said is good for, also that there is none.
+FRESH_SECONDS = 60.0
 # What the spec's templates call the class that the cluster has marked as its own default.
 USUAL = "default"
 
@@ -36,7 +39,7 @@ class Claims:
 
     cluster: Cluster
     owned: bool
-    _profiles: dict[str, list[Object]] = field(default_factory=dict)
+    _profiles: dict[str, tuple[list[Object], float]] = field(default_factory=dict)
 
     async def ensure(self, plan: MachinePlan, has: Belongings) -> tuple[Object, ...]:
         """Have a claim for each disk, as large as was asked for; return them all."""
@@ -147,14 +150,16 @@ class Claims:
         """Return how volumes of a class are best used, where CDI has an opinion about that."""
         if storage_class is None:
             return []
-        if storage_class not in self._profiles:
+        clock = asyncio.get_running_loop().time()
+        sets, asked = self._profiles.get(storage_class, ([], -FRESH_SECONDS))
+        if clock - asked >= FRESH_SECONDS:
             try:
                 profile = await self.cluster.client.get(PROFILES, storage_class)
+                sets = (profile.get("status") or {}).get("claimPropertySets") or []
             except NotFound:
-                return []
-            sets = (profile.get("status") or {}).get("claimPropertySets") or []
-            self._profiles[storage_class] = sets
-        return self._profiles[storage_class]
+                sets = []
+            self._profiles[storage_class] = sets, clock
+        return sets
 
     async def _grow(self, claim: Object, disk: Volume, instance: Object | None) -> Object:
         metadata = claim["metadata"]

@@ -43,7 +43,7 @@ class Agent:
             for cache in world.caches:
                 await cache.synced()
             self._add("nodes", world.nodes, nodes.reconcile)
-            self._add("instances", world.instances, Instances(world).reconcile)
+            self._add("instances", world.instances, Instances(world, events).reconcile)
             self._add("pods", world.pods, Pods(world).reconcile)
             self._add("claims", world.claims, Claims(world, events).reconcile)
             self._add("volumes", world.volumes, Volumes(world).reconcile)

@@ -13,11 +13,16 @@ from novacron.localcluster.kubevirt.standin.migrating import migrate
 from novacron.localcluster.kubevirt.standin.pods import is_active, is_over
 from novacron.localcluster.kubevirt.standin.wishes import failure, held
 from novacron.localcluster.kubevirt.standin.world import World, now
+from novacron.runtime.events import Events
 from novacron.runtime.resource import Key, Object
 
 __all__ = ["Instances"]
 
 MACHINE = {"type": "pc-q35-rhel9.6.0"}
+SAID = {
+    "Running": ("Started", "VirtualMachineInstance started."),
+    "Succeeded": ("Stopped", "The VirtualMachineInstance was shut down."),
+}
 SYNC_FAILED = "Synchronizing with the Domain failed."
 
 
@@ -26,6 +31,7 @@ class Instances:
     """All instances on nodes of ours."""
 
     world: World
+    events: Events
 
     async def reconcile(self, key: Key) -> timedelta | None:
         """Say of one instance what its virt-handler would."""
@@ -39,7 +45,21 @@ class Instances:
         self._play(wanted)
         if wanted != instance:
             await self.world.handler.replace(INSTANCES, wanted)
+            self._tell(instance, wanted)
         return None
+
+    def _tell(self, before: Object, after: Object) -> None:
+        """Say in events what virt-handler says in them."""
+        was, phase = before["status"]["phase"], after["status"]["phase"]
+        if phase == "Failed" and (message := failure([after])):
+            self.events.warning(after, "SyncFailed", message)
+        if phase != was and phase in SAID:
+            self.events.normal(after, *SAID[phase])
+        elif phase != was:
+            self.events.warning(after, "Stopped", "The VirtualMachineInstance crashed.")
+        if before["status"].get("nodeName") != (node := after["status"].get("nodeName")):
+            said = f"The VirtualMachineInstance migrated to node {node}."
+            self.events.normal(after, "Migrated", said)
 
     def _play(self, instance: Object) -> None:
         """Change the instance into what it would say next."""
