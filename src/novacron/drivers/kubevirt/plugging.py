@@ -46,9 +46,11 @@ def plugs_of(vm: Object, instance: Object | None, wanted: Object, settings: Sett
     planned = as_requested(vm)["spec"]
     before, after = by_name(planned["volumes"]), by_name(wanted["volumes"])
     disks = by_name(wanted["domain"]["devices"]["disks"])
+    # One that it was started with goes with a restart only: until then it need not come back.
+    fixed = by_name(instance["spec"].get("volumes")).keys() - plugged(instance)
     more = [
         (disks[name], after[name])
-        for name in sorted(after.keys() - before.keys())
+        for name in sorted(after.keys() - before.keys() - fixed)
         if name != CLOUD_INIT and pluggable_disk(disks[name], settings) is None
     ]
     less = (before.keys() - after.keys()) & plugged(instance)
