@@ -23,14 +23,10 @@ def theatre(
     stage.clear()
 
 
+@pytest.mark.full
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
-    "theatre",
-    [
-        pytest.param(each, marks=[pytest.mark.full] if number else [], id=each.name)
-        for number, each in enumerate(MACHINE_SCENARIOS)
-    ],
-    indirect=True,
+    "theatre", [pytest.param(each, id=each.name) for each in MACHINE_SCENARIOS], indirect=True
 )
 def test_killed_at_any_write_to_kubevirt_it_ends_as_if_undisturbed(theatre: MachineTheatre) -> None:
     """No machine, claim, Secret or finalizer is leaked, doubled or lost."""

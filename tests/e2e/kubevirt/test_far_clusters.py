@@ -100,6 +100,7 @@ def test_a_machine_stays_where_it_was_made_whatever_it_asks_for_later(stage: Far
     stage.until("away", lambda found: not condition(found, "StaysInCluster"))
 
 
+@pytest.mark.full
 def test_a_machine_whose_secret_is_wrong_says_so_and_holds_on_to_nothing(
     stage: FarStage,
 ) -> None:
@@ -157,6 +158,7 @@ def test_the_namespace_has_to_be_in_the_far_cluster_too(stage: FarStage) -> None
     inside.until_gone("homeless")
 
 
+@pytest.mark.full
 def test_a_cluster_that_is_down_concerns_its_own_machines_only(stage: FarStage) -> None:
     """They are cleaned up when it is back, and not forgotten before."""
     stage.in_reach()

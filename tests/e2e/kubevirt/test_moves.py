@@ -55,6 +55,7 @@ def test_a_machine_that_cannot_move_is_refused_with_the_reason(stage: MachineSta
     assert stage.bed.items(MIGRATIONS) == []
 
 
+@pytest.mark.full
 def test_a_record_that_a_dead_operator_left_is_gone_on_with_and_made_once(
     stage: MachineStage,
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_record_that_a_dead_operator_left_is_gone_on_with_and_made_once(
     assert [each["metadata"]["name"] for each in stage.bed.items(MIGRATIONS)] == ["heir-order1"]
 
 
+@pytest.mark.full
 def test_a_move_that_is_cancelled_leaves_the_machine_where_it_is(stage: MachineStage) -> None:
     stage.declare("stayer", disks=SHARED)
     before = stage.until_running("stayer")["status"]["nodeName"]
