@@ -13,7 +13,7 @@ from novacron.localcluster.errors import LocalClusterError
 
 NAMES = [versions[0].__kind__.full_name for versions in RESOURCES]
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("5*-machine-*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").glob("5[0-5]-machine-*.yaml"))
 MACHINE = "machine.vitistack.io/m"
 
 

@@ -17,7 +17,8 @@ Object = dict[str, Any]
 
 REPOSITORY = Path(__file__).parents[2]
 SPECIFIED = REPOSITORY / "tests/golden/spec-000-virtualmachine.yaml"
-MANIFESTS = [*sorted((REPOSITORY / "examples").glob("*.yaml")), SPECIFIED]
+EXAMPLES = sorted((REPOSITORY / "examples").glob("*.yaml"))
+MANIFESTS = [*(each for each in EXAMPLES if "kind: VirtualMachine" in each.read_text()), SPECIFIED]
 CUSTOMIZATIONS = yaml.safe_load((REPOSITORY / "deploy/argocd/argocd-cm.yaml").read_text())["data"]
 # What people write when they leave out all that can be left out.
 TERSE = """

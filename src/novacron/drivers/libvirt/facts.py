@@ -44,14 +44,15 @@ class Machinery:
         self.accelerated = truly
         self.unknown_model: str | None = None
         self.accelerator = self._accelerator(connection, cpu_model)
-        self.guest_cpu = guest_cpu(connection, self.accelerator)
+        # Where nothing can run, libvirt has no answer to what guests would see.
+        self.guest_cpu = guest_cpu(connection, self.accelerator) if self.can_run else ("", ())
         self.hardware = Hardware()
         self.cpus = int(connection.getInfo()[2])
         self.memory_mib = int(connection.getMemoryStats(-1)["total"]) // KIB_PER_MIB
 
     def _accelerator(self, connection: libvirt.virConnect, model: str | None) -> Accelerator:
         usual = KVM if self.accelerated else TCG
-        if model is None:
+        if model is None or not self.can_run:
             return usual
         if model not in usable_models(connection, usual.domain_type):
             # Said where the host is asked for what it is; its machines are looked after as ever.
