@@ -71,7 +71,9 @@ class LocalCluster:
     def versions(self) -> list[str]:
         """Return what moves with every write to anything that ``up`` writes."""
         kinds = "crd,clusterrole,clusterrolebinding,virtualmachines.novacron.io,hosts.novacron.io"
-        listed = json.loads(self.ok("kubectl", "get", kinds, "-A", "--show-managed-fields", "-o", "json"))
+        listed = json.loads(
+            self.ok("kubectl", "get", kinds, "-A", "--show-managed-fields", "-o", "json")
+        )
         return sorted(
             f"{item['kind']} {item['metadata']['name']} {_version(item)}"
             for item in listed["items"]

@@ -97,7 +97,12 @@ async def test_a_screen_is_a_socket_for_whoever_looks() -> None:
 
 
 REFUSALS = {
-    "off": (409, 'vmi \\"web\\" is not running', "NotRunning", "it does not run: vmi .* not running"),
+    "off": (
+        409,
+        'vmi \\"web\\" is not running',
+        "NotRunning",
+        "it does not run: vmi .*running",
+    ),
     "not allowed": (403, "no", "Forbidden", "may not open its console: no; ask for the right"),
     "broken": (500, "no handler", "KubeVirtApiError", "KubeVirt opens no console: no handler"),
 }
