@@ -44,13 +44,17 @@ ENDED = {
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """One of our domains: its definition, and the guest that runs, if one does."""
+    """One of our domains: its definition, and the guest that runs, if one does.
+
+    One that is ``new`` was written down a moment ago and has no snapshot yet.
+    """
 
     handle: libvirt.virDomain
     configured: Defined
     running: Defined | None
     state: int
     reason: int
+    new: bool = False
 
     @property
     def power(self) -> Power:
@@ -62,13 +66,14 @@ class Domain:
         """Return its owner."""
         return self.configured.mark.uid
 
-    def again(self) -> "Domain":
-        """Return how it is now that its guest was started or ended."""
-        state, reason = self.handle.state()
-        running = (
-            None if state == libvirt.VIR_DOMAIN_SHUTOFF else Defined.read(self.handle.XMLDesc())
+    def started(self) -> "Domain":
+        """Return it with a guest that was just started, which has all that is written down."""
+        return replace(
+            self,
+            running=self.configured,
+            state=libvirt.VIR_DOMAIN_RUNNING,
+            reason=libvirt.VIR_DOMAIN_RUNNING_BOOTED,
         )
-        return replace(self, running=running, state=state, reason=reason)
 
 
 def find(connection: libvirt.virConnect, uid: str) -> Domain | None:
@@ -139,7 +144,7 @@ def observed(
     # Never made anew under a guest that runs, whatever became of its files.
     complete = complete or running is not None
     addresses = addresses_of(domain.handle, running) if running else {}
-    snapshots = int(domain.handle.snapshotNum())
+    snapshots = 0 if domain.new else int(domain.handle.snapshotNum())
     return Observed(
         uid=uid,
         vm_id=domain_uuid(uid),
