@@ -7,9 +7,10 @@ operator never loads.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from novacron.controllers.ports import MachineKind
+from novacron.controllers.ports import MachineKind, ReferredKind
 from novacron.families.novacron.host_translate import HostKind
 from novacron.families.novacron.translate import VirtualMachineKind
+from novacron.families.viti.network_status import NetworkKind
 from novacron.families.viti.translate import MachineKind as VitiMachineKind
 from novacron.runtime.resource import Resource
 
@@ -18,6 +19,7 @@ __all__ = ["FAMILIES", "HOSTS", "HOST_KIND", "VIRTUAL_MACHINES", "Family", "chos
 VIRTUAL_MACHINES = Resource("novacron.io", "v1alpha1", "virtualmachines", "VirtualMachine")
 VITI = "vitistack.io"
 VITI_MACHINES = Resource(VITI, "v1alpha1", "machines", "Machine")
+VITI_NETWORKS = Resource(VITI, "v1alpha1", "networkconfigurations", "NetworkConfiguration")
 # Machines of every family run on the same hosts, so this kind is served with each of them.
 HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
 HOST_KIND = HostKind()
@@ -25,12 +27,16 @@ HOST_KIND = HostKind()
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One API group: the module of its kinds, those that declare machines, and what those need."""
+    """One API group: the module of its kinds, those that declare machines, and what those need.
+
+    ``reported`` are those of the latter that say in their status who needs them.
+    """
 
     name: str
     kinds: str
     machines: tuple[tuple[Resource, MachineKind], ...]
     related: tuple[Resource, ...] = ()
+    reported: tuple[tuple[Resource, ReferredKind], ...] = ()
     made_in_kubevirt: bool = False
 
 
@@ -45,9 +51,10 @@ FAMILIES = {
         "novacron.families.viti.kinds",
         ((VITI_MACHINES, VitiMachineKind()),),
         (
-            Resource(VITI, "v1alpha1", "networkconfigurations", "NetworkConfiguration"),
+            VITI_NETWORKS,
             Resource(VITI, "v1alpha1", "machineclasses", "MachineClass", namespaced=False),
         ),
+        ((VITI_NETWORKS, NetworkKind()),),
         made_in_kubevirt=True,
     ),
 }

@@ -149,7 +149,8 @@ class MachinePlan:
 
     The disk of ``resources`` is the first one. ``volumes`` of None leaves those it has alone.
     ``start`` says that it will be started as soon as it is made: a driver that can do both in one
-    may, and any other waits to be told.
+    may, and any other waits to be told. ``may_move`` is for hypervisors that move machines of
+    their own accord.
     """
 
     ref: MachineRef
@@ -167,6 +168,7 @@ class MachinePlan:
     declared_by: Declaration | None = None
     media: Media = NO_MEDIA
     start: bool = False
+    may_move: bool = True
 
     @property
     def recipe(self) -> str:
@@ -177,6 +179,8 @@ class MachinePlan:
             parts = (parts, self.hardware, self.told)
         if self.media.install is not None:
             parts = (parts, self.media.install)
+        if not self.may_move:
+            parts = (parts, "stays")
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -395,6 +399,7 @@ class Machine:
             declared_by=self.declared_by,
             media=self.media,
             start=self.power is Power.ON and self.snapshots.to_restore is None,
+            may_move=self.live_migration_allowed,
         )
 
     def _disks(

@@ -13,6 +13,7 @@ from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.families.move_record import written_move
 from novacron.families.snapshot_record import written_snapshots
+from novacron.families.viti.class_pin import CLASS_CHANGED
 from novacron.families.viti.marks import KUBEVIRT_CONFIG
 from novacron.families.viti.media import ejected, iso_of
 from novacron.families.viti.pin import asked_for, pin_of
@@ -64,12 +65,15 @@ STATES = {
 }
 
 
-def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
+def written(
+    obj: Object, machine: Machine, report: MachineReport, class_changed: Condition | None = None
+) -> Object:
     """Return the whole status after a round; the time in it moves only with a change."""
     before: Object = obj.get("status") or {}
     status = dict(before)
     told = tuple(map(_in_its_words, report.conditions))
     more: dict[str, Condition | None] = {IGNORED: _ignored(obj["spec"]), **_stays(obj)}
+    more[CLASS_CHANGED] = class_changed
     moment = report.at or datetime.now(UTC)
     status["conditions"] = written_conditions(merge_conditions(told, more, moment))
     status["observedGeneration"] = machine.generation
