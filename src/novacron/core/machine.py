@@ -12,6 +12,7 @@ from novacron.core.cloud_init import Told
 from novacron.core.conditions import Condition
 from novacron.core.declaration import Declaration
 from novacron.core.devices import HostDevice
+from novacron.core.guest_facts import GuestFacts
 from novacron.core.hardware import STANDARD, Hardware
 from novacron.core.hooks import NO_HOOKS, Hooks, Ran
 from novacron.core.image import NO_MEDIA, Import, Media, PullPolicy
@@ -189,8 +190,8 @@ class Observed:
 
     Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``moved``
     its last move between nodes, ``unsure`` why nobody can tell at present how it is there,
-    ``parts`` are what it says of things the machine consists of, and ``hindered`` is what keeps it
-    waiting.
+    ``parts`` are what it says of things the machine consists of, ``hindered`` is what keeps it
+    waiting, and ``guest`` what it tells of the guest.
     """
 
     uid: str
@@ -222,6 +223,7 @@ class Observed:
     unsure: Hindrance | None = None
     parts: tuple[Condition, ...] = ()
     hindered: Hindrance | None = None
+    guest: GuestFacts | None = None
 
     @property
     def configured(self) -> Resources:

@@ -5,33 +5,42 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from e2e.kubevirt.machines import MachineStage, condition, staged
-from kubevirt_bed import GROUPS, KubeVirtBed
-from machines import virtual_machine
+from kubevirt_bed import KubeVirtBed
 
 pytestmark = pytest.mark.full
 
 Object = dict[str, Any]
-IMAGE = {"source": "https://images.example.com/debian.qcow2"}
+EXAMPLE = Path(__file__).parents[3] / "examples/kubevirt/host-and-vm.yaml"
+HOST = "kubevirt"
 OURS = "/apis/novacron.io/v1alpha1"
 FLAGS = ("--no-leader-elect", "--families=novacron,viti")
 
 
 @pytest.fixture
 def stage(importing: KubeVirtBed, tmp_path: Path) -> Iterator[MachineStage]:
-    """An operator that serves both families, and a Host that is the cluster it is in."""
+    """An operator that serves both families, with the Host of the example: the cluster it is in."""
     with staged(importing, tmp_path, flags=FLAGS) as there:
-        name = importing.namespace
-        body = {
-            "apiVersion": "novacron.io/v1alpha1",
-            "kind": "Host",
-            "metadata": {"name": name},
-            "spec": {"driver": "kubevirt", "labels": {"test/host": name}},
-        }
-        importing.api.call("POST", f"{OURS}/hosts", body)
+        importing.api.call("POST", f"{OURS}/hosts", declared("Host"))
         yield there
-        importing.api.call("DELETE", f"{OURS}/hosts/{name}")
+        importing.api.call("DELETE", f"{OURS}/hosts/{HOST}")
+        importing.wait("the Host stays", lambda: is_gone(importing))
+
+
+def is_gone(bed: KubeVirtBed) -> bool:
+    """Say whether there are no Hosts."""
+    left: list[Object] = bed.api.call("GET", f"{OURS}/hosts")["items"]
+    return not left
+
+
+def declared(kind: str) -> Object:
+    """Return an object of the example, for a namespace of the test's own."""
+    objects: list[Object] = list(yaml.safe_load_all(EXAMPLE.read_text()))
+    found = next(each for each in objects if each["kind"] == kind)
+    found["metadata"].pop("namespace", None)
+    return found
 
 
 def path(stage: MachineStage, name: str) -> str:
@@ -58,24 +67,22 @@ def until(stage: MachineStage, name: str, **said: str) -> Object:
 def test_a_virtual_machine_lives_on_kubevirt_as_on_any_other_host(stage: MachineStage) -> None:
     """Made, stopped, grown, started and removed; what it leaves there is nothing."""
     bed = stage.bed
-    assert GROUPS["virtualmachines"].startswith("/apis/kubevirt.io")
-    body = virtual_machine("web", bed.namespace, on=bed.namespace, image=IMAGE)
-    bed.api.call("POST", path(stage, "web").rpartition("/")[0], body)
+    bed.api.call("POST", path(stage, "web").rpartition("/")[0], declared("VirtualMachine"))
     obj = until(stage, "web", phase="Running")
     assert condition(obj, "Ready")["status"] == "True"
-    assert obj["status"]["node"] == bed.namespace
+    assert obj["status"]["nodeName"] == HOST
     uid = obj["metadata"]["uid"]
     vm = bed.get("virtualmachines", "web")
     assert vm is not None
     assert vm["metadata"]["labels"]["novacron.io/machine-uid"] == uid
-    assert vm["spec"]["template"]["spec"]["domain"]["memory"]["guest"] == "1Gi"
+    assert vm["spec"]["template"]["spec"]["domain"]["memory"]["guest"] == "2Gi"
     assert bed.instance("web")["status"]["phase"] == "Running"
     change(stage, "web", running=False)
     until(stage, "web", phase="Stopped")
     assert bed.get("virtualmachineinstances", "web") is None
-    change(stage, "web", running=True, template={"spec": {"resources": {"memory": "2Gi"}}})
+    change(stage, "web", running=True, template={"spec": {"resources": {"memory": "4Gi"}}})
     until(stage, "web", phase="Running")
-    assert bed.instance("web")["spec"]["domain"]["memory"]["guest"] == "2Gi"
+    assert bed.instance("web")["spec"]["domain"]["memory"]["guest"] == "4Gi"
     bed.api.call("DELETE", path(stage, "web"))
     bed.wait("its VirtualMachine stays", lambda: bed.get("virtualmachines", "web") is None)
     for plural in ("virtualmachineinstances", "persistentvolumeclaims", "datavolumes"):
@@ -83,7 +90,7 @@ def test_a_virtual_machine_lives_on_kubevirt_as_on_any_other_host(stage: Machine
 
 
 def test_a_host_that_is_a_cluster_says_what_it_has(stage: MachineStage) -> None:
-    where = f"{OURS}/hosts/{stage.bed.namespace}"
+    where = f"{OURS}/hosts/{HOST}"
 
     def ready() -> Object | None:
         found = stage.bed.api.call("GET", where)

@@ -63,7 +63,10 @@ def test_upstreams_small_stays_the_built_in_one_when_a_class_of_that_name_comes(
     assert base_for(made, {"small": BIG}).memory == "2Gi"
 
 
-@pytest.mark.parametrize("text", ["{", "7", "[]", '{"machine": "u"}', '{"machine": "u", "asked": "big", "class": {"x": 1}}'])  # fmt: skip # noqa: E501
+@pytest.mark.parametrize(
+    "text",
+    ["{", "7", "[]", '{"machine": "u"}', '{"machine": "u", "asked": "big", "class": {"x": 1}}'],
+)
 def test_a_record_that_makes_no_sense_counts_for_nothing(text: str) -> None:
     assert not is_recorded(machine({CLASS_AS_MADE: text}))
 

@@ -17,6 +17,7 @@ from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.kubevirt.changes import DRAIN, changes
 from novacron.drivers.kubevirt.cluster import Belongings
 from novacron.drivers.kubevirt.disks import growing, in_order, is_first, seen_volume
+from novacron.drivers.kubevirt.guest_facts import facts_of_guest, interfaces
 from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending
 from novacron.drivers.kubevirt.imports import is_spent, seen_imports
 from novacron.drivers.kubevirt.migrations import moved
@@ -55,13 +56,15 @@ def observed(
     pending = _pending(has, settings) if settled else ()
     where = (vmi or {}).get("status", {}).get("nodeName")
     disks = in_order(has.claims, vm)
+    # One that has ended stays for a while, with the addresses that it had.
+    alive = None if _ended(vmi) else vmi
     return Observed(
         uid=shown["metadata"]["labels"][UID],
         vm_id=shown["metadata"]["uid"],
         power=power,
         resources=runs,
         changing=changing,
-        addresses=_addresses(vmi),
+        addresses=_addresses(alive),
         live_migratable=True,
         immovable=movable.get("message") if movable.get("status") == "False" else None,
         abandoned=changing == "create",
@@ -85,6 +88,7 @@ def observed(
         unsure=why_unsure(where, node(where)) if power is Power.ON else None,
         parts=_parts(has, hindered),
         hindered=hindered,
+        guest=facts_of_guest(vm, alive),
     )
 
 
@@ -158,12 +162,7 @@ def _vcpus(cpu: Mapping[str, Any]) -> int:
 
 
 def _addresses(vmi: Object | None) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for each in ((vmi or {}).get("status") or {}).get("interfaces") or ():
-        for address in each.get("ipAddresses") or (each.get("ipAddress"),):
-            if address:
-                found[address] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(each for nic in interfaces(vmi) for each in nic.addresses))
 
 
 def _spent(has: Belongings) -> Iterator[SeenVolume]:
