@@ -79,7 +79,7 @@ def test_a_virtual_machine_lives_on_kubevirt_as_on_any_other_host(stage: Machine
     assert bed.instance("web")["status"]["phase"] == "Running"
     change(stage, "web", running=False)
     until(stage, "web", phase="Stopped")
-    assert bed.get("virtualmachineinstances", "web") is None
+    bed.wait("it runs on", lambda: bed.get("virtualmachineinstances", "web") is None)
     change(stage, "web", running=True, template={"spec": {"resources": {"memory": "4Gi"}}})
     until(stage, "web", phase="Running")
     assert bed.instance("web")["spec"]["domain"]["memory"]["guest"] == "4Gi"
