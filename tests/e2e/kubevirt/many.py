@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from e2e.kubevirt.machines import MachineStage
 
-__all__ = ["Cost", "cost_of", "declare_many", "until_all_run"]
+__all__ = ["Cost", "cost_of", "declare_many", "until_all_run", "until_looked_at"]
 
 WRITES = ("create", "update", "patch", "apply", "delete")
 READS = ("get", "list")
@@ -77,7 +77,17 @@ def until_all_run(stage: MachineStage, count: int, seconds: float) -> float:
     return time.monotonic() - begun
 
 
+def until_looked_at(stage: MachineStage, count: int) -> None:
+    """Wait until the operator has had a round for as many Machines."""
+    name = "kubevirt_operator_reconciliation_duration_seconds_count"
+    stage.bed.wait("it does not look", lambda: _counted(stage, name) >= count, 300)
+
+
 def _running(stage: MachineStage) -> int:
+    return _counted(stage, "kubevirt_operator_machines_total", phase="Running")
+
+
+def _counted(stage: MachineStage, name: str, **labels: str) -> int:
     text = stage.operator.get("metrics", "/metrics")
     assert text is not None
     return int(
@@ -85,7 +95,6 @@ def _running(stage: MachineStage) -> int:
             sample.value
             for family in text_string_to_metric_families(text)
             for sample in family.samples
-            if sample.name == "kubevirt_operator_machines_total"
-            and sample.labels["phase"] == "Running"
+            if sample.name == name and labels.items() <= sample.labels.items()
         )
     )
