@@ -69,6 +69,8 @@ def measure_machines(count: int = MACHINES) -> bool:
             time.sleep(QUIET_S)
             idle = _spent(plane)
         with _operator(plane):
+            while _spent(plane).rounds < count:
+                time.sleep(1)
             time.sleep(QUIET_S)
             again = _spent(plane)
     ours = up.cpu_s - before.cpu_s
