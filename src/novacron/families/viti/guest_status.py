@@ -14,8 +14,11 @@ Object = dict[str, Any]
 
 
 def guest_status(seen: Observed) -> Object:
-    """Return what a status says of the guest; what is not known is None."""
-    guest = seen.guest or GuestFacts()
+    """Return what a status says of the guest; what is not known is None.
+
+    Of one that is on its way up or down it says nothing: each word would be a write of its own.
+    """
+    guest = (seen.guest if seen.changing is None else None) or GuestFacts()
     return {
         "state": guest.state or None,
         "hostname": guest.hostname or None,
@@ -33,7 +36,7 @@ def guest_status(seen: Observed) -> Object:
 
 def nics_seen(seen: Observed) -> tuple[SeenNic, ...]:
     """Return the interfaces that the guest has by now."""
-    return seen.guest.nics if seen.guest else ()
+    return seen.guest.nics if seen.guest and seen.changing is None else ()
 
 
 def addresses_in_words(addresses: Iterable[str]) -> Object:
