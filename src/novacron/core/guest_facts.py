@@ -1,6 +1,6 @@
 """What a hypervisor can tell of a guest beside its size; whatever it cannot tell is empty."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 __all__ = ["GuestFacts", "SeenNic"]
@@ -17,9 +17,12 @@ class SeenNic:
 
 @dataclass(frozen=True, slots=True)
 class GuestFacts:
-    """``state`` is the hypervisor's own word for how it is; ``started`` is for one that runs."""
+    """``state`` is the hypervisor's own word for how it is; ``started`` is for one that runs.
 
-    state: str = ""
+    The word alone is no change: what it says is in what else was seen.
+    """
+
+    state: str = field(default="", compare=False)
     hostname: str = ""
     architecture: str = ""
     system: str = ""

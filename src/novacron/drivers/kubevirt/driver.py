@@ -63,6 +63,7 @@ Object = dict[str, Any]
 
 RETAIN = "Retain"
 TRIES = 5
+NOT_RUNNING = "is not running"
 A_MOMENT = 0.05
 
 
@@ -335,7 +336,11 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
     async def _unplug(self, ref: MachineRef) -> None:
         path = SUBRESOURCES.path(ref.namespace, ref.name, "stop")
         body = orjson.dumps({"gracePeriod": 0})
-        await self.cluster.client.send(Request("update", "PUT", path, {}, body))
+        try:
+            await self.cluster.client.send(Request("update", "PUT", path, {}, body))
+        except Conflict as error:
+            if NOT_RUNNING not in error.message:
+                raise  # otherwise it stopped by itself a moment ago
 
     async def _remove(self, resource: Resource, obj: Object) -> None:
         metadata = obj["metadata"]
