@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from crash.machine_theatre import MACHINE_SCENARIOS, InKubeVirt, MachineTheatre
+from crash.machine_scenarios import MACHINE_SCENARIOS
+from crash.machine_theatre import InKubeVirt, MachineTheatre
 from kubevirt_bed import KubeVirtBed
 from operators import install
 
