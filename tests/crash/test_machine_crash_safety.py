@@ -25,7 +25,7 @@ def theatre(
 
 
 @pytest.mark.full
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "theatre", [pytest.param(each, id=each.name) for each in MACHINE_SCENARIOS], indirect=True
 )

@@ -14,6 +14,7 @@ from kubevirt_bed import KubeVirtBed, fresh_namespace, new_bed, stop_bed
 from local_cluster import processes_under
 from novacron.localcluster.kubevirt.addition import KubeVirt
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
+from novacron.localcluster.kubevirt.flags import FLAGS
 from novacron.workplace.home import Home
 from novacron.workplace.progress import Silent
 from operators import install
@@ -77,7 +78,7 @@ def instance_uid(stage: MachineStage, name: str) -> str:
 def test_a_cluster_without_kubevirt_is_used_once_it_has_one(
     tmp_path: Path, kubernetes_binaries: Path
 ) -> None:
-    plane = throw_away(tmp_path / "cluster", kubernetes_binaries, ALL)
+    plane = throw_away(tmp_path / "cluster", kubernetes_binaries, ALL, FLAGS)
     kubevirt = KubeVirt(plane, locate_kubevirt(Home.default().cache, Silent()))
     try:
         plane.start()
