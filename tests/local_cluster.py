@@ -71,7 +71,9 @@ class LocalCluster:
     def versions(self) -> list[str]:
         """Return what moves with every write to anything that ``up`` writes."""
         kinds = "crd,clusterrole,clusterrolebinding,virtualmachines.novacron.io,hosts.novacron.io"
-        listed = json.loads(self.ok("kubectl", "get", kinds, "-A", "-o", "json"))
+        listed = json.loads(
+            self.ok("kubectl", "get", kinds, "-A", "--show-managed-fields", "-o", "json")
+        )
         return sorted(
             f"{item['kind']} {item['metadata']['name']} {_version(item)}"
             for item in listed["items"]
@@ -85,7 +87,8 @@ def _version(item: dict[str, Any]) -> str:
     metadata = item["metadata"]
     if "novacron.io" not in item["apiVersion"]:
         return str(metadata["resourceVersion"])
-    return f"{metadata['generation']} {metadata.get('labels')} {metadata.get('annotations')}"
+    # Whoever changed something else is on record with the time.
+    return str([each for each in metadata["managedFields"] if each.get("subresource") != "status"])
 
 
 def processes_under(directory: Path) -> list[str]:

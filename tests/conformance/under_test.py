@@ -4,7 +4,7 @@ A driver joins the suite by one file in ``drivers/`` that names its set-ups in U
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -56,6 +56,8 @@ class Bench:
     there is ``one_of_a_name`` in a namespace, a second machine waits for the first to go. Guests of
     a host that ``only_grows_running`` get less of anything, and other volumes, with a restart. One
     that ``takes_over_volumes`` gives a kept one to another machine, and knows which are shared.
+    Where others do the work, the driver ``hears_later`` of it: what it did is seen after a while,
+    and until then it is busy. Every other driver knows at once.
     """
 
     host: str
@@ -78,6 +80,7 @@ class Bench:
     one_of_a_name: bool = False
     only_grows_running: bool = False
     takes_over_volumes: bool = True
+    hears_later: bool = False
 
     def plan(
         self,
@@ -103,7 +106,7 @@ class Bench:
         """Return how the machine is when nothing is under way any more."""
         for _ in range(STEPS):
             seen = await driver.observe(ref)
-            if seen is None or (seen.changing is None and _is_whole(seen)):
+            if seen is None or (seen.changing is None and self._is_whole(seen)):
                 return seen
             await self.pass_time(STEP)
         raise AssertionError(f"{ref.name} was still changing after {STEPS * STEP}")
@@ -123,7 +126,7 @@ class Bench:
         for _ in range(STEPS):
             seen = await self.settled(driver, ref)
             assert seen is not None
-            if seen.after_restart is None or seen.awaits_restart:
+            if not self.hears_later or seen.after_restart is None or seen.awaits_restart:
                 return seen
             await self.pass_time(STEP)
         raise AssertionError(f"{ref.name} did not grow within {STEPS * STEP}")
@@ -145,22 +148,32 @@ class Bench:
     ) -> Observed:
         """Give an order until the host is not busy; return what came of it in the end."""
         for _ in range(STEPS):
-            with suppress(Busy):
+            with suppress(Busy) if self.hears_later else nullcontext():
                 seen = await self.after(order(), driver, ref)
                 assert seen is not None
                 return seen
             await self.pass_time(STEP)
         raise AssertionError(f"{ref.name}: the host was still busy after {STEPS * STEP}")
 
+    async def kept(self, driver: FullDriver, *ids: str) -> None:
+        """See that exactly these volumes are without a machine."""
+        for _ in range(STEPS if self.hears_later else 1):
+            found = [(each.namespace, each.id) for each in await driver.kept_volumes(self.host)]
+            if sorted(found) == sorted((self.namespace, each) for each in ids):
+                return
+            await self.pass_time(STEP)
+        raise AssertionError(f"kept are {found}, not {ids}")
+
+    def _is_whole(self, seen: Observed) -> bool:
+        """Say whether all that others do about a machine is done."""
+        joining = any(volume.attachment is Attachment.ATTACHING for volume in seen.volumes)
+        return not self.hears_later or (
+            not joining and all(part.status == "True" for part in seen.parts)
+        )
+
     def resized(self, plan: MachinePlan, size: Resources) -> MachinePlan:
         """Return the plan with another size."""
         return replace(plan, resources=size)
-
-
-def _is_whole(seen: Observed) -> bool:
-    """Say whether all that a machine consists of is there, and on nothing is work being done."""
-    joining = any(volume.attachment is Attachment.ATTACHING for volume in seen.volumes)
-    return not joining and all(part.status == "True" for part in seen.parts)
 
 
 @dataclass(frozen=True)

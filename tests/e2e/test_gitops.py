@@ -1,6 +1,6 @@
 """Machines from Git: Argo CD sees no difference where there is none, and tells their health."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from e2e.conftest import Stage
+from gitops import difference_by_kubectl, differences
 from machines import condition, virtual_machine
 from novacron.core.quantity import mib
 from novacron.families.novacron.template_types import MINIMUM_MEMORY
@@ -53,15 +54,6 @@ def declared(stage: Stage, text: str) -> Object:
     return found
 
 
-def differences(wanted: Any, live: Any, path: str = "") -> Iterator[str]:
-    """Return where Argo CD finds a difference: objects field by field, lists as a whole."""
-    if isinstance(wanted, dict) and isinstance(live, dict):
-        for name, value in wanted.items():
-            yield from differences(value, live.get(name), f"{path}.{name}")
-    elif wanted != live:
-        yield f"{path}: {wanted} is {live}"
-
-
 @pytest.mark.parametrize(
     "text",
     [*(path.read_text() for path in MANIFESTS), TERSE],
@@ -81,9 +73,14 @@ def test_what_was_applied_shows_no_difference(
     manifest = yaml.safe_dump(wanted)
     kubectl = stage.operator.plane.kubectl
     kubectl("apply", *how, "-f", "-", input=manifest)
+
+    def version() -> str:
+        live = stage.api.machine(stage.namespace, name)
+        assert live is not None
+        return str(live["metadata"]["resourceVersion"])
+
     for _ in ("before", "after"):
-        # It ends with code 1 when there is a difference, and that raises.
-        assert kubectl("diff", *how, "-f", "-", input=manifest) == ""
+        assert difference_by_kubectl(stage.operator.plane, how, manifest, version) == ""
         live = stage.api.machine(stage.namespace, name)
         assert live is not None
         assert list(differences(wanted["spec"], live["spec"])) == []

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from novacron.core.cloud_init import joined as joined_texts
+from novacron.core.multi_part import joined as joined_texts
 from novacron.families.viti.mac import stable_mac
 from novacron.families.viti.resolve import resolve
 from novacron.families.viti.templates import BUILT_IN

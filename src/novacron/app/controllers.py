@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from novacron.app.kubevirt_metrics import CONTROLLER, KubeVirtMetrics
 from novacron.app.nodes import node_marks
 from novacron.app.registry import HOST_KIND, HOSTS, Family
 from novacron.app.settings import Settings
@@ -37,6 +36,9 @@ from novacron.runtime.reflector import Reflector
 from novacron.runtime.resource import Key, Object, Resource
 from novacron.runtime.shards import LEADER
 from novacron.runtime.writer import Writer
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
 
 __all__ = ["Controllers"]
 
@@ -69,7 +71,7 @@ class Controllers:
     inventory: InventoryWatch = field(init=False)
     certificates: Certificates = field(init=False)
     machine_metrics: MachineMetrics = field(init=False)
-    kubevirt_metrics: KubeVirtMetrics = field(init=False)
+    collectors: "list[Collector]" = field(init=False)
     _caches: list[Cache] = field(default_factory=list)
     _reflectors: list[Reflector] = field(default_factory=list)
     _placers: list[tuple[Cache, Controller]] = field(default_factory=list)
@@ -85,13 +87,13 @@ class Controllers:
         self.drivers.news = self.inventory.heard
         self.certificates = Certificates(self.ledger, self.inventory.heard)
         self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
-        self.kubevirt_metrics = KubeVirtMetrics(self.ownership.owns, self.metrics)
+        self.collectors = [self.machine_metrics]
         # Hosts before machines, so that drivers are there when machines are first looked at.
         self._add_hosts()
         self.ledger.follow_namespaces(self._cache(NAMESPACES, ("",)))
         for family in self.families:
-            for resource, kind in family.machines:
-                self._add_machines(family, resource, kind)
+            for resource, make in family.machines:
+                self._add_machines(family, resource, make())
 
     def check(self) -> str | None:
         """Say which cache is not filled yet, or nothing when all are."""
@@ -172,8 +174,6 @@ class Controllers:
         cache = self._cache(resource, self.settings.watch_namespaces or ("",))
         if isinstance(kind, ReferringKind):
             kind = self._with_related(family, cache, kind)
-        if family.made_in_kubevirt:
-            self._count_in_kubevirt(family, cache)
         self.machine_metrics.follow(cache)
         placed = isinstance(kind, PlacedKind)
         if isinstance(kind, PlacedKind):
@@ -210,14 +210,18 @@ class Controllers:
             lambda obj: not placed or kind.finalizer in (obj["metadata"].get("finalizers") or ()),
         )
         if family.made_in_kubevirt:
-            self._owned[resource].observer = self.kubevirt_metrics
-            self._owned[resource].about = partial(_about, cache)
+            self._count_in_kubevirt(family, cache)
 
     def _count_in_kubevirt(self, family: Family, cache: Cache) -> None:
+        from novacron.app.kubevirt_metrics import KubeVirtMetrics, about  # noqa: PLC0415
+
+        metrics = KubeVirtMetrics(self.ownership.owns, self.metrics)
         related = [each for each in self._caches if each.resource in family.related]
-        self.kubevirt_metrics.follow(cache, {each.resource.plural: each for each in related})
-        self.drivers.made = self.kubevirt_metrics.made
-        self.drivers.left = self.kubevirt_metrics.left
+        metrics.follow(cache, {each.resource.plural: each for each in related})
+        self.drivers.made, self.drivers.left = metrics.made, metrics.left
+        self._owned[cache.resource].observer = metrics
+        self._owned[cache.resource].about = partial(about, cache)
+        self.collectors.append(metrics)
 
     def _with_related(self, family: Family, cache: Cache, kind: ReferringKind) -> MachineKind:
         """Follow what objects of a kind refer to; return the kind that can look it up."""
@@ -291,15 +295,3 @@ class Controllers:
         for cache in self._caches:
             await cache.synced()
         await self.inventory.run()
-
-
-def _about(cache: Cache, key: Key) -> dict[str, object]:
-    """Return how a Machine is called in log lines, as its specification has it."""
-    obj = cache.get(key) or {}
-    phase = (obj.get("status") or {}).get("phase") or "Pending"
-    return {
-        "controller": CONTROLLER,
-        "machine": key.name,
-        "namespace": key.namespace,
-        "phase": phase,
-    }

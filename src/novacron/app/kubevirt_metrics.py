@@ -21,7 +21,7 @@ from novacron.runtime.controller import ReconcileObserver
 from novacron.runtime.metrics import EXPONENTIAL_BUCKETS
 from novacron.runtime.resource import Key, Object
 
-__all__ = ["CONTROLLER", "KubeVirtMetrics"]
+__all__ = ["KubeVirtMetrics", "about"]
 
 PREFIX = "kubevirt_operator"
 CONTROLLER = "Machine"
@@ -181,3 +181,15 @@ class KubeVirtMetrics(Collector):
             made = datetime.fromisoformat(metadata["creationTimestamp"])
             name = claim["spec"].get("storageClassName") or ""
             self._provisioning.labels(name).observe((self.now() - made).total_seconds())
+
+
+def about(cache: Cache, key: Key) -> dict[str, object]:
+    """Return how a Machine is called in log lines, as its specification has it."""
+    obj = cache.get(key) or {}
+    phase = (obj.get("status") or {}).get("phase") or "Pending"
+    return {
+        "controller": CONTROLLER,
+        "machine": key.name,
+        "namespace": key.namespace,
+        "phase": phase,
+    }

@@ -61,9 +61,8 @@ class Operator:
                 self.makers,
                 self.now,
             )
-            registry.register(controllers.machine_metrics)
-            if any(family.made_in_kubevirt for family in families):
-                registry.register(controllers.kubevirt_metrics)
+            for collector in controllers.collectors:
+                registry.register(collector)
             ownership.gained = controllers.gained
             ownership.drain = controllers.drain
             ownership.begun = controllers.begun

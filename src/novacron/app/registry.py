@@ -1,16 +1,14 @@
 """Which API families there are, and which of their kinds declare machines.
 
 Only names and translations: the types behind them are in ``definitions``, which a running
-operator never loads.
+operator never loads. What a family brings along is loaded when it is served.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from novacron.controllers.ports import MachineKind
 from novacron.families.novacron.host_translate import HostKind
-from novacron.families.novacron.translate import VirtualMachineKind
-from novacron.families.viti.translate import MachineKind as VitiMachineKind
 from novacron.runtime.resource import Resource
 
 __all__ = ["FAMILIES", "HOSTS", "HOST_KIND", "VIRTUAL_MACHINES", "Family", "chosen"]
@@ -29,21 +27,33 @@ class Family:
 
     name: str
     kinds: str
-    machines: tuple[tuple[Resource, MachineKind], ...]
+    machines: tuple[tuple[Resource, Callable[[], MachineKind]], ...]
     related: tuple[Resource, ...] = ()
     made_in_kubevirt: bool = False
+
+
+def _virtual_machine() -> MachineKind:
+    from novacron.families.novacron.translate import VirtualMachineKind  # noqa: PLC0415
+
+    return VirtualMachineKind()
+
+
+def _viti_machine() -> MachineKind:
+    from novacron.families.viti.translate import MachineKind as Machine  # noqa: PLC0415
+
+    return Machine()
 
 
 FAMILIES = {
     "novacron": Family(
         "novacron",
         "novacron.families.novacron.kinds",
-        ((VIRTUAL_MACHINES, VirtualMachineKind()),),
+        ((VIRTUAL_MACHINES, _virtual_machine),),
     ),
     "viti": Family(
         "viti",
         "novacron.families.viti.kinds",
-        ((VITI_MACHINES, VitiMachineKind()),),
+        ((VITI_MACHINES, _viti_machine),),
         (
             Resource(VITI, "v1alpha1", "networkconfigurations", "NetworkConfiguration"),
             Resource(VITI, "v1alpha1", "machineclasses", "MachineClass", namespaced=False),

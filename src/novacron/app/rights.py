@@ -15,6 +15,7 @@ __all__ = [
     "HAPPENINGS",
     "OPERATOR",
     "OWN",
+    "RBAC_API",
     "WEBHOOKS",
     "beyond_machines",
     "far_kubevirt",

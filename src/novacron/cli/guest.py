@@ -38,7 +38,7 @@ async def reached(
     machine = await fetch(client, resource, name, namespace)
     host = status(machine).get("nodeName")
     if not host:
-        raise Failure(f"{name} is on no host yet; it is {state_of(machine)}")
+        raise Failure(f"{name} runs on no host now; it is {state_of(machine)}")
     # Machines of the Viti Stack are on nodes of their cluster, which nobody declared.
     in_cluster = resource is VITI_MACHINES
     declared = _cluster(machine) if in_cluster else await fetch(client, HOSTS, host)

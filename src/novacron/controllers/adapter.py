@@ -48,6 +48,13 @@ class MachineController:
     certificates: Certificates
     _usage_written: dict[str, datetime] = field(default_factory=dict)
     _pace: Pace = field(default_factory=Pace)
+    _addressed: AddressedKind | None = field(init=False)
+    _relocated: RelocatedKind | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Asked once: what a kind can do is looked up name by name, and there are many rounds.
+        self._addressed = self.kind if isinstance(self.kind, AddressedKind) else None
+        self._relocated = self.kind if isinstance(self.kind, RelocatedKind) else None
 
     async def reconcile(self, key: Key) -> timedelta | None:
         """Take one object as far as it goes now."""
@@ -61,7 +68,7 @@ class MachineController:
             return await self._remove(obj, finalizers) if ours else None
         if self.kind.holding(obj) is None:
             return None  # the placer's write will wake it
-        if not ours and not isinstance(self.kind, AddressedKind):
+        if not ours and self._addressed is None:
             # The placer writes it with the placement, so somebody took it away.
             await self.writer.finalizers(obj, [*finalizers, self.kind.finalizer])
             obj = self.writer.cache.get(key) or obj
@@ -74,8 +81,8 @@ class MachineController:
             if await self.writer.status(obj, self.kind.refusal(obj, error, self.now())):
                 self.events.warning(obj, error.reason, str(error))
             return error.again
-        if isinstance(self.kind, AddressedKind) and not _is_claimed(obj, self.kind.finalizer):
-            return await self._claim(self.kind, obj, machine)
+        if self._addressed is not None and not _is_claimed(obj, self.kind.finalizer):
+            return await self._claim(self._addressed, obj, machine)
         if await self._settled_move(obj, machine):
             return AT_ONCE
         if machine.awaits_placer and machine.move is None:
@@ -102,11 +109,11 @@ class MachineController:
         That of a move that has ended is taken away, with where the machine is by now. A request
         to move between nodes becomes a record here: nobody else has to decide on it.
         """
-        if isinstance(self.kind, RelocatedKind):
+        if self._relocated is not None:
             order = order_for(machine)
             if order is None and not is_over(machine):
                 return False
-            await self.writer.replace(self.kind.relocating(obj, order))
+            await self.writer.replace(self._relocated.relocating(obj, order))
             return True
         cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
         if not (machine.move_over or cancelled):

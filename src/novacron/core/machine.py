@@ -17,6 +17,7 @@ from novacron.core.hooks import NO_HOOKS, Hooks, Ran
 from novacron.core.image import NO_MEDIA, Import, Media, PullPolicy
 from novacron.core.move import Move, MovePolicy, MoveReport, MoveRequest
 from novacron.core.offer import Offer
+from novacron.core.resources import Resources
 from novacron.core.segment import Segment
 from novacron.core.snapshot import NO_WISHES, SnapshotWishes
 from novacron.core.volume import Access, SeenVolume, Volume, of_the_host
@@ -42,45 +43,6 @@ class Power(StrEnum):
 
     ON = "On"
     OFF = "Off"
-
-
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """An amount of what hosts have and machines take."""
-
-    vcpus: int = 0
-    memory_mib: int = 0
-    disk_mib: int = 0
-
-    def __add__(self, other: "Resources") -> "Resources":
-        return Resources(
-            self.vcpus + other.vcpus,
-            self.memory_mib + other.memory_mib,
-            self.disk_mib + other.disk_mib,
-        )
-
-    def __sub__(self, other: "Resources") -> "Resources":
-        return Resources(
-            self.vcpus - other.vcpus,
-            self.memory_mib - other.memory_mib,
-            self.disk_mib - other.disk_mib,
-        )
-
-    def covering(self, other: "Resources") -> "Resources":
-        """Return the least amount that is enough for either."""
-        return Resources(
-            max(self.vcpus, other.vcpus),
-            max(self.memory_mib, other.memory_mib),
-            max(self.disk_mib, other.disk_mib),
-        )
-
-    def fits(self, room: "Resources") -> bool:
-        """Say whether this amount can be taken from the room."""
-        return (
-            self.vcpus <= room.vcpus
-            and self.memory_mib <= room.memory_mib
-            and self.disk_mib <= room.disk_mib
-        )
 
 
 @dataclass(frozen=True, slots=True)

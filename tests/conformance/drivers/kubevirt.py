@@ -97,6 +97,7 @@ async def bench(directory: Path) -> AsyncIterator[Bench]:
             restarts_guests=True,
             one_of_a_name=True,
             only_grows_running=True,
+            hears_later=True,
             takes_over_volumes=False,
         )
         for driver in opened:

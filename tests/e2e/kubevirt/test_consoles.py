@@ -10,7 +10,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
 from e2e.kubevirt.machines import MachineStage
-from novacron.core.errors import Rejected
+from novacron.core.errors import DriverError
 from novacron.core.machine import MachineRef
 from novacron.drivers.kubevirt import Cluster, KubeVirtDriver
 from novacron.runtime.client import Client
@@ -39,6 +39,12 @@ def test_a_console_is_opened_through_the_real_virt_api(stage: MachineStage) -> N
     screen = novacron(stage, "vnc", "machine/talker")
     assert "novacron vnc machine/talker --proxy" in screen.stdout
     assert "no machine" in novacron(stage, "console", "machine/nobody").stderr
+    stage.change("talker", running=False)
+    stage.until("talker", lambda obj: obj["status"]["phase"] == "Stopped")
+    refused = novacron(stage, "console", "machine/talker")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("error: talker runs on no host now; it is Stopped")
+    assert "Traceback" not in refused.stderr
 
 
 @asynccontextmanager
@@ -90,12 +96,25 @@ async def test_a_screen_is_a_socket_for_whoever_looks() -> None:
     assert asked[0][0].endswith("/vnc")
 
 
-async def test_a_machine_that_is_off_is_said_to_be_off() -> None:
-    """virt-api answers so where there is no instance, or one that does not run."""
+REFUSALS = {
+    "off": (
+        409,
+        'vmi \\"web\\" is not running',
+        "NotRunning",
+        "it does not run: vmi .*running",
+    ),
+    "not allowed": (403, "no", "Forbidden", "may not open its console: no; ask for the right"),
+    "broken": (500, "no handler", "KubeVirtApiError", "KubeVirt opens no console: no handler"),
+}
 
+
+@pytest.mark.parametrize(("code", "said", "reason", "sentence"), REFUSALS.values(), ids=REFUSALS)
+async def test_what_virt_api_answers_instead_of_a_console_is_told(
+    code: int, said: str, reason: str, sentence: str
+) -> None:
     async def refuse(connection: ServerConnection, request: object) -> object:
-        body = b'{"kind":"Status","message":"vmi \\"web\\" is not running"}'
-        response = connection.respond(409, "")
+        body = f'{{"kind":"Status","message":"{said}"}}'.encode()
+        response = connection.respond(code, "")
         response.body = body
         response.headers.clear()
         response.headers["Content-Length"] = str(len(body))
@@ -115,6 +134,6 @@ async def test_a_machine_that_is_off_is_said_to_be_off() -> None:
             return None
 
         driver = KubeVirtDriver(Cluster("there", connect), nothing)
-        with pytest.raises(Rejected, match="is not running") as refusal:
+        with pytest.raises(DriverError, match=sentence) as refusal:
             await driver.console(REF)
-        assert refusal.value.reason == "NotRunning"
+        assert refusal.value.reason == reason

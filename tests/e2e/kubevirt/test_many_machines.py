@@ -15,7 +15,7 @@ QUIET_SECONDS = 5
 
 
 @pytest.mark.parametrize(
-    ("count", "seconds"), [(15, 120), pytest.param(500, 1800, marks=pytest.mark.full)]
+    ("count", "seconds"), [(40, 180), pytest.param(500, 1800, marks=pytest.mark.full)]
 )
 def test_machines_cost_few_writes_then_none(
     stage: MachineStage, count: int, seconds: float

@@ -328,7 +328,7 @@ def test_what_cannot_be_shown_is_told_in_one_sentence(
                 == f'no virtual machine "ghost" in namespace "{here}"'
             )
             assert talker.fails(command, "unplaced") == (
-                "unplaced is on no host yet; it is not looked at yet"
+                "unplaced runs on no host now; it is not looked at yet"
             )
             assert talker.fails(command, "simulated") == (
                 f"simulated has no console: its host {simulated} is of driver simulation"

@@ -7,8 +7,9 @@ from email.message import Message
 
 import pytest
 
-from novacron.core.cloud_init import MERGE, Source, Told, joined
+from novacron.core.cloud_init import Source, Told
 from novacron.core.errors import Rejected
+from novacron.core.multi_part import MERGE, joined
 from novacron.families.viti.cloud_init import told_by
 
 CONFIG = b"#cloud-config\npackages: [vim]\n"

@@ -1,6 +1,6 @@
 """How a machine's disks are: claimed, plugged, growing, or taken off and kept."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from novacron.core.change import Change, How
@@ -12,7 +12,7 @@ from novacron.drivers.kubevirt.names import DISK, GROWN, VOLUME
 from novacron.drivers.kubevirt.settings import Settings
 from novacron.drivers.kubevirt.view import as_requested, by_name, template_of
 
-__all__ = ["growing", "is_first", "seen_volume", "volume_id_of"]
+__all__ = ["growing", "in_order", "is_first", "seen_volume", "volume_id_of"]
 
 Object = dict[str, Any]
 
@@ -29,6 +29,18 @@ def is_first(claim: Object, vm: Object | None) -> bool:
     volumes: list[Object] = template_of(vm).get("volumes") or []
     disk = claim["metadata"]["labels"].get(DISK)
     return bool(volumes) and volumes[0]["name"] == disk
+
+
+def in_order(claims: Iterable[Object], vm: Object | None) -> list[Object]:
+    """Return claims as the machine lists its disks; those it does not have any more come last."""
+    listed = list(by_name(as_requested(vm)["spec"]["volumes"])) if vm else []
+    places = {name: place for place, name in enumerate(listed)}
+
+    def rank(claim: Object) -> tuple[int, str]:
+        name = claim["metadata"]["labels"].get(DISK, "")
+        return places.get(name, len(listed)), name
+
+    return sorted(claims, key=rank)
 
 
 def volume_id_of(claim: Object) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 
 import orjson
 
-from novacron.core.cloud_init import Source, Told, joined
+from novacron.core.cloud_init import Source, Told
 from novacron.core.conditions import Condition
 from novacron.core.errors import Busy
 from novacron.core.guest_network import network_configuration
 from novacron.core.machine import MachinePlan, MachineRef
+from novacron.core.multi_part import joined
 from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.convert import has_addresses, marks
 from novacron.drivers.kubevirt.missing import Missing, name_taken

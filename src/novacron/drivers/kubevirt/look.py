@@ -16,7 +16,7 @@ from novacron.core.quantity import mib
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.kubevirt.changes import changes
 from novacron.drivers.kubevirt.cluster import Belongings
-from novacron.drivers.kubevirt.disks import growing, is_first, seen_volume
+from novacron.drivers.kubevirt.disks import growing, in_order, is_first, seen_volume
 from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending
 from novacron.drivers.kubevirt.imports import is_spent, seen_imports
 from novacron.drivers.kubevirt.migrations import moved
@@ -54,6 +54,7 @@ def observed(
     settled = vm is not None and vmi is not None and power is Power.ON and not changing
     pending = _pending(has, settings) if settled else ()
     where = (vmi or {}).get("status", {}).get("nodeName")
+    disks = in_order(has.claims, vm)
     return Observed(
         uid=shown["metadata"]["labels"][UID],
         vm_id=shown["metadata"]["uid"],
@@ -72,12 +73,12 @@ def observed(
         drifted=_drifted(vm, has.claims) if vm else None,
         ended=_ended(vmi),
         volumes=(
-            *(seen_volume(each, vm, vmi) for each in has.claims if not is_first(each, vm)),
+            *(seen_volume(each, vm, vmi) for each in disks if not is_first(each, vm)),
             *_spent(has),
         ),
         imports=seen_imports(has),
         first_volume=next(
-            (seen_volume(each, vm, vmi) for each in has.claims if is_first(each, vm)), None
+            (seen_volume(each, vm, vmi) for each in disks if is_first(each, vm)), None
         ),
         node=where,
         moved=moved(vmi),

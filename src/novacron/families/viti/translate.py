@@ -118,9 +118,8 @@ class MachineKind:
         metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
         checked(obj)
         decided = resolve(obj, self._classes(), new=not status.get("vmName"))
-        size = decided.size
+        size, strategy = decided.size, spec.get("updateStrategy") or {}
         first = next(disk for disk in size.disks if disk.boot)
-        others = tuple(_volume(disk) for disk in size.disks if disk is not first)
         # Disks are the cluster's own business: only the first one counts as the machine's size.
         wanted = Resources(size.cpu.total, size.memory_mib, first.size_mib)
         order, over = move_of(obj)
@@ -143,11 +142,11 @@ class MachineKind:
             deleting="deletionTimestamp" in metadata,
             nics=tuple(self._nic(nic, metadata["namespace"]) for nic in decided.nics),
             told=told_by(spec),
-            volumes=others,
+            volumes=tuple(_volume(disk) for disk in size.disks if disk is not first),
             first_disk=_first(first),
             hardware=_hardware(decided),
-            restart_allowed=restart_allowed(spec.get("updateStrategy") or {}),
-            restart_at_once=restart_at_once(spec.get("updateStrategy") or {}),
+            restart_allowed=restart_allowed(strategy),
+            restart_at_once=restart_at_once(strategy),
             live_migration_allowed=_may_migrate(spec),
             move_request=request_of(obj),
             move_cancelled=MIGRATE_CANCEL in (metadata.get("annotations") or {}),
@@ -157,13 +156,7 @@ class MachineKind:
             snapshots=wishes_of(spec, status),
             media=_media(decided),
             conditions=conditions_of(status),
-            declared_by=Declaration(
-                API_VERSION,
-                KIND,
-                metadata["name"],
-                metadata["uid"],
-                owned_labels(metadata["name"]),
-            ),
+            declared_by=_declaration(metadata),
         )
 
     def _classes(self) -> dict[str, Object]:
@@ -247,3 +240,9 @@ def _hardware(decided: values.Resolved) -> Hardware:
         hyperv=asked.hyperv,
         boot_order=decided.boot_order,
     )
+
+
+def _declaration(metadata: Object) -> Declaration:
+    """Return who declares a machine, as its KubeVirt objects name their owner."""
+    name = metadata["name"]
+    return Declaration(API_VERSION, KIND, name, metadata["uid"], owned_labels(name))
