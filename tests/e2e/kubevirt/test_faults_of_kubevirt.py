@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,8 @@ def test_a_cluster_without_kubevirt_is_used_once_it_has_one(
         plane.start()
         install(plane)
         with (
-            fresh_namespace(KubeVirtBed(kubevirt, Api(plane.kubeconfig))) as bed,
+            closing(Api(plane.kubeconfig)) as api,
+            fresh_namespace(KubeVirtBed(kubevirt, api)) as bed,
             staged(bed, tmp_path) as stage,
         ):
             stage.declare("early")
