@@ -3,8 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -15,6 +13,7 @@ from pathlib import Path
 import yaml
 
 import declared
+from forked import Forked
 from novacron.app.definitions import crds
 from novacron.app.rights import OPERATOR, WEBHOOKS, rbac
 from novacron.localcluster.controlplane import ControlPlane
@@ -62,12 +61,12 @@ class RunningOperator:
     directory: Path
     namespaces: Sequence[str]
     flags: Sequence[str] = ("--no-leader-elect",)
-    command: Sequence[str] = (sys.executable, "-m", "novacron.app.entry", "operator", "run")
+    program: Sequence[str] = ("novacron.app.entry", "operator", "run")
     environment: Mapping[str, str] = field(default_factory=dict)
     webhooks: bool = False
     name: str = "operator"
     kubeconfig: Path | None = None
-    process: "subprocess.Popen[bytes] | None" = None
+    process: Forked | None = None
     ports: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -85,28 +84,24 @@ class RunningOperator:
         self.ports = {name: free_port() for name in ("metrics", "health", "webhook")}
         kubeconfig = self.kubeconfig or self.plane.client_certificate(OPERATOR)
         webhook = f"127.0.0.1:{self.ports['webhook']}"
-        with (self.directory / f"{self.name}.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [
-                    *self.command,
-                    f"--kubeconfig={kubeconfig}",
-                    f"--metrics-bind-addr=127.0.0.1:{self.ports['metrics']}",
-                    f"--health-probe-bind-addr=127.0.0.1:{self.ports['health']}",
-                    f"--webhook-bind-addr={webhook if self.webhooks else '0'}",
-                    f"--webhook-url=https://{webhook}",
-                    f"--simulation-file={self.simulation_file}",
-                    "--reconcile-interval=1s",
-                    "--image-allow=127.0.0.0/8",
-                    *self.flags,
-                ],
-                env={
-                    **os.environ,
-                    "WATCH_NAMESPACE": ",".join(self.namespaces),
-                    **self.environment,
-                },
-                stdout=log,
-                stderr=log,
-            )
+        module, *words = self.program
+        self.process = Forked(
+            module,
+            [
+                *words,
+                f"--kubeconfig={kubeconfig}",
+                f"--metrics-bind-addr=127.0.0.1:{self.ports['metrics']}",
+                f"--health-probe-bind-addr=127.0.0.1:{self.ports['health']}",
+                f"--webhook-bind-addr={webhook if self.webhooks else '0'}",
+                f"--webhook-url=https://{webhook}",
+                f"--simulation-file={self.simulation_file}",
+                "--reconcile-interval=1s",
+                "--image-allow=127.0.0.0/8",
+                *self.flags,
+            ],
+            {**os.environ, "WATCH_NAMESPACE": ",".join(self.namespaces), **self.environment},
+            self.directory / f"{self.name}.log",
+        )
         if wait:
             eventually(self.ready, lambda: f"{self.name} is ready; it said:\n{self.log}")
         return self

@@ -5,7 +5,6 @@ by the host's name in it. One undisturbed run tells the writes, then each gets a
 """
 
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,6 @@ from operators import RunningOperator, eventually
 
 Object = dict[str, Any]
 
-TESTS = Path(__file__).parent.parent
 NOBODY = ["nowhere"]  # no machine's namespace: only hosts are at stake
 LARGER = {"spec": {"simulation": {"capacity": {"cpu": 99}}}}
 UNPLUGGED = {"spec": {"simulation": {"faults": [{"operation": "hosts", "error": "Unreachable"}]}}}
@@ -104,11 +102,10 @@ class Stage:
             self.directory,
             NOBODY,
             flags=(),
-            command=(sys.executable, "-m", "crash.operator_under_knife"),
+            program=("crash.operator_under_knife",),
             environment={
                 "JOURNAL": str(journal),
                 "POINT": str(point or ""),
-                "PYTHONPATH": str(TESTS),
             },
             name=name,
         )

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,13 +9,13 @@ from typing import Any, Protocol
 from api import Api
 from crash.knife import Point
 from crash.scenarios import Scenario
+from forked import Forked
 from machines import condition
 from novacron.localcluster.controlplane import ControlPlane
 from operators import PATIENCE_SECONDS, RunningOperator, eventually
 
 Object = dict[str, Any]
 
-TESTS = Path(__file__).parent.parent
 NAME = "victim"
 # Whether an order is given twice is chance; what did not come is tried again.
 MORE_TRIES = 2
@@ -130,11 +129,10 @@ class Theatre:
             self.directory,
             [namespace],
             flags=self.ground.flags,
-            command=(sys.executable, "-m", "crash.operator_under_knife"),
+            program=("crash.operator_under_knife",),
             environment={
                 "JOURNAL": str(journal),
                 "POINT": str(point or ""),
-                "PYTHONPATH": str(TESTS),
                 "BENEATH": self.ground.beneath,
             },
             name=namespace,
@@ -253,7 +251,7 @@ class Theatre:
             self.api.delete_host(name)
 
 
-def _ends(process: "subprocess.Popen[bytes]") -> bool:
+def _ends(process: Forked) -> bool:
     """Say whether a process ends within a moment: the last write may follow what is seen."""
     try:
         process.wait(2)
