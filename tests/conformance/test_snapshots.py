@@ -91,6 +91,9 @@ async def test_a_running_machine_stays_so_and_goes_back_with_its_memory_or_off(
     await bench.created(keeper, plan)
     await bench.after(keeper.set_power(plan.ref, Power.ON), keeper, plan.ref)
     disks = await taken(bench, keeper, plan, SnapshotOrder("disks"))
+    if not bench.keeps_memory:
+        await _goes_back_off_and_refuses_memory(bench, keeper, plan)
+        return
     memory = await taken(bench, keeper, plan, SnapshotOrder("memory", memory=True))
     assert (disks.memory, memory.memory) == (False, True)
     assert (memory.size_bytes or 0) > (disks.size_bytes or 0)
@@ -107,6 +110,21 @@ async def test_a_running_machine_stays_so_and_goes_back_with_its_memory_or_off(
     assert seen is not None
     assert seen.power is Power.ON
     assert sorted(await there(keeper, plan.ref)) == ["disks", "memory"]
+
+
+async def _goes_back_off_and_refuses_memory(
+    bench: Bench, keeper: Snapshotting, plan: MachinePlan
+) -> None:
+    with pytest.raises(Rejected, match="memory"):
+        await keeper.take_snapshot(plan.ref, SnapshotOrder("memory", memory=True))
+    seen = await bench.settled(keeper, plan.ref)
+    assert seen is not None
+    assert seen.power is Power.ON
+    await restored(bench, keeper, plan, RestoreOrder("disks", "r1"))
+    seen = await bench.settled(keeper, plan.ref)
+    assert seen is not None
+    assert (seen.power, seen.drifted, seen.ended) == (Power.OFF, None, None)
+    assert sorted(await there(keeper, plan.ref)) == ["disks"]
 
 
 async def test_a_request_goes_back_once_however_often_it_is_made(

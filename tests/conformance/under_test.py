@@ -57,7 +57,8 @@ class Bench:
     a host that ``only_grows_running`` get less of anything, and other volumes, with a restart. One
     that ``takes_over_volumes`` gives a kept one to another machine, and knows which are shared.
     Where others do the work, the driver ``hears_later`` of it: what it did is seen after a while,
-    and until then it is busy. Every other driver knows at once.
+    and until then it is busy. Every other driver knows at once. One that ``keeps_memory`` has it
+    in snapshots of guests that run; any other refuses to.
     """
 
     host: str
@@ -81,6 +82,7 @@ class Bench:
     only_grows_running: bool = False
     takes_over_volumes: bool = True
     hears_later: bool = False
+    keeps_memory: bool = True
 
     def plan(
         self,

@@ -60,14 +60,16 @@ class Knife:
 
     @asynccontextmanager
     async def around(self, write: str) -> AsyncIterator[None]:
-        """Surround one write."""
+        """Surround one write; one that was refused has an end too."""
         self._seen[write] += 1
         number = self._seen[write]
         with self.journal.open("a") as journal:
             journal.write(f"{number}|{write}\n")
         self._fall(Point(write, number, "before"))
-        yield
-        self._fall(Point(write, number, "after"))
+        try:
+            yield
+        finally:
+            self._fall(Point(write, number, "after"))
 
     def beneath(self, owner: type | ModuleType, name: str) -> None:
         """Have every call of a blocking method pass here too, in whichever thread it is made."""

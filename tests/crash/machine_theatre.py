@@ -4,15 +4,15 @@ A machine consists of objects of the cluster itself there, so that is where to l
 leaked, doubled or lost.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from crash.machine_scenarios import SPEC, disks_of, gone, running, stopped
 from crash.scenarios import Scenario
 from crash.theatre import NAME, Theatre
 from kubevirt_bed import GROUPS, KubeVirtBed
-from machines import condition
 
-__all__ = ["MACHINE_SCENARIOS", "InKubeVirt", "MachineTheatre"]
+__all__ = ["InKubeVirt", "MachineTheatre"]
 
 Object = dict[str, Any]
 
@@ -20,67 +20,35 @@ API_VERSION = "vitistack.io/v1alpha1"
 VITI = f"/apis/{API_VERSION}"
 UID = "novacron.io/machine-uid"
 # What differs from machine to machine and from time to time.
-OF_THE_MOMENT = ("providerID", "ipAddresses", "nodeName", "lastUpdated", "resourceVersion")
-SPEC = {
-    "template": "small",
-    "disks": [
-        {"name": "root", "accessMode": "ReadWriteMany"},
-        {
-            "name": "data",
-            "size": "1Gi",
-            "storageClass": "fast-ssd",
-            "accessMode": "ReadWriteMany",
-        },
-    ],
-    "networks": [{"name": "eth0", "networkName": "crash-network"}],
-    "cloudInit": {"userData": "#cloud-config\n"},
-}
+OF_THE_MOMENT = (
+    *("providerID", "nodeName", "lastUpdated", "resourceVersion", "bootTime", "creationTime"),
+    *("ipAddresses", "ipv6Addresses", "publicIPAddresses", "privateIPAddresses"),
+)
+OF_A_MOVE = ("id", "startTime", "endTime", "sourceNode", "targetNode")
 NETWORK = {
     "apiVersion": API_VERSION,
     "kind": "NetworkConfiguration",
     "metadata": {"name": "crash-network"},
     "spec": {"vlan": 9},
 }
-CLAIMS = {f"{NAME}-root", f"{NAME}-data"}
 DEFINITIONS = "network-attachment-definitions"
-
-
-def running(obj: Object | None) -> bool:
-    """The Machine runs, with as many CPUs as its spec says now."""
-    if obj is None or condition(obj, "Ready").get("status") != "True":
-        return False
-    wanted = (obj["spec"].get("resources") or {}).get("cpu", {}).get("cores", 1)
-    seen = obj["status"]["observedGeneration"] == obj["metadata"]["generation"]
-    return bool(seen and obj["status"]["phase"] == "Running" and obj["status"]["cpus"] == wanted)
-
-
-def stopped(obj: Object | None) -> bool:
-    """The Machine is stopped, as asked."""
-    return obj is not None and (obj.get("status") or {}).get("phase") == "Stopped"
-
-
-def gone(obj: Object | None) -> bool:
-    """Nothing of it is left."""
-    return obj is None
-
-
-# The first is part of the everyday tests.
-MACHINE_SCENARIOS = (
-    Scenario("stop", stopped, patch={"spec": {"running": False}}),
-    Scenario("create", running, exists_before=False),
-    Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
-    Scenario("resize", running, patch={"spec": {"resources": {"cpu": {"cores": 2}}}}),
-    Scenario("delete", gone, patch=None),
-)
+MIGRATIONS = "virtualmachineinstancemigrations"
+INSTANCES = "virtualmachineinstances"
+CLAIMS = "persistentvolumeclaims"
+RECLAIM = "novacron.io/reclaim"
 
 
 @dataclass(frozen=True, slots=True)
 class InKubeVirt:
-    """A cluster with KubeVirt; there is no host to declare."""
+    """A cluster with KubeVirt; there is no host to declare.
+
+    ``guests`` has the instance that each namespace's Machine began with, if any.
+    """
 
     bed: KubeVirtBed
     flags: tuple[str, ...] = ("--families=viti",)
     beneath: str = ""
+    guests: dict[str, str | None] = field(default_factory=dict)
 
     def host(self, name: str, _: Scenario) -> Object:
         raise NotImplementedError(name)
@@ -98,17 +66,25 @@ class InKubeVirt:
         """Return the bed as seen from a namespace."""
         return KubeVirtBed(self.bed.kubevirt, self.bed.api, namespace)
 
+    def guest(self, namespace: str) -> str | None:
+        """Return which instance of a namespace's Machine there is."""
+        found = self.in_namespace(namespace).get(INSTANCES, NAME)
+        return found["metadata"]["uid"] if found else None
+
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
-        for namespace, obj in objects.items():
-            self.check(self.in_namespace(namespace), obj)
+        for namespace in self.guests:
+            if namespace in objects:
+                self.check(self.in_namespace(namespace), objects[namespace])
+            else:
+                self.check_gone(namespace)
 
     def check(self, bed: KubeVirtBed, obj: Object) -> None:
         """See that a namespace has what its one Machine consists of, once, and nothing else."""
-        runs = obj["spec"]["running"]
+        disks = disks_of(obj) | disks_of({"spec": SPEC})
         wanted = {
             "virtualmachines": {NAME},
-            "virtualmachineinstances": {NAME} if runs else set(),
-            "persistentvolumeclaims": CLAIMS,
+            INSTANCES: {NAME} if obj["spec"]["running"] else set(),
+            CLAIMS: {f"{NAME}-{disk}" for disk in disks},
             "secrets": {f"{NAME}-cloud-init"},
         }
         for plural, names in wanted.items():
@@ -117,6 +93,22 @@ class InKubeVirt:
             owners = {each["metadata"]["labels"][UID] for each in found}
             assert owners <= {obj["metadata"]["uid"]}, plural
         assert [each["metadata"]["name"] for each in bed.items(DEFINITIONS)] == ["crash-network"]
+        assert len(bed.items(MIGRATIONS)) <= 1, "it moved more than once"
+
+    def check_gone(self, namespace: str) -> None:
+        """See that nothing is left of a Machine, once its guest has ended."""
+        bed = self.in_namespace(namespace)
+        bed.wait("something is left", lambda: not self.left(bed))
+
+    def left(self, bed: KubeVirtBed) -> list[str]:
+        """Return what there is of a Machine, but for disks that were taken off it before."""
+        plurals = ("virtualmachines", INSTANCES, CLAIMS, "secrets", MIGRATIONS)
+        return [
+            f"{plural} {each['metadata']['name']}"
+            for plural in plurals
+            for each in bed.items(plural, UID)
+            if each["metadata"]["labels"].get(RECLAIM) != "Retain"
+        ]
 
 
 @dataclass(slots=True)
@@ -126,10 +118,15 @@ class MachineTheatre(Theatre):
     def prepare_host(self) -> None:
         """Have nothing to prepare: the cluster is there."""
 
+    @property
+    def kubevirt(self) -> InKubeVirt:
+        """What it is played on."""
+        assert isinstance(self.ground, InKubeVirt)
+        return self.ground
+
     def bed(self, namespace: str) -> KubeVirtBed:
         """Return the bed as seen from a namespace."""
-        assert isinstance(self.ground, InKubeVirt)
-        return self.ground.in_namespace(namespace)
+        return self.kubevirt.in_namespace(namespace)
 
     def add_machines(self, count: int) -> list[str]:
         """Bring Machines to where the scenario begins, each in a namespace of its own."""
@@ -143,6 +140,7 @@ class MachineTheatre(Theatre):
                 self.bed(name).create("machines", self.machine(name))
         if self.scenario.exists_before:
             self.finish(running if self.scenario.running_before else stopped, new)
+        self.kubevirt.guests.update({name: self.kubevirt.guest(name) for name in new})
         return new
 
     def act(self, namespace: str) -> None:
@@ -161,21 +159,29 @@ class MachineTheatre(Theatre):
         found = {item["metadata"]["namespace"]: item for item in listed}
         return {name: found[name] for name in self.namespaces if name in found}
 
-    def counts(self, write: str) -> bool:
-        """Say whether to kill at a write; what is told as an event nobody relies on."""
-        return "events" not in write
-
     def comparable(self, obj: Object | None) -> Object | None:
         """Return a Machine without what differs from one to the next."""
         if obj is None:
             return None
+        metadata = obj["metadata"]
         status = {k: v for k, v in obj["status"].items() if k not in OF_THE_MOMENT}
         for entry in status.get("networkInterfaces") or ():
             assert entry.pop("macAddress")
+            entry["ipAddresses"] = len(entry.get("ipAddresses") or ())
         for entry in status["conditions"]:
             del entry["lastProbeTime"], entry["lastTransitionTime"]
         status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
-        return {"finalizers": obj["metadata"]["finalizers"], "status": status}
+        move = status.get("migration") or {}
+        status["migration"] = {k: v for k, v in move.items() if k not in OF_A_MOVE}
+        namespace = metadata["namespace"]
+        return {
+            "finalizers": metadata["finalizers"],
+            "annotations": sorted(metadata.get("annotations") or {}),
+            "status": status,
+            "same guest": self.kubevirt.guest(namespace) == self.kubevirt.guests[namespace],
+            "addresses": len(obj["status"].get("ipAddresses") or ()),
+            "moves": len(self.bed(namespace).items(MIGRATIONS)),
+        }
 
     def clear(self) -> None:
         """Remove all Machines, and see that nothing of them stays."""
@@ -183,19 +189,8 @@ class MachineTheatre(Theatre):
             self.bed(namespace).delete("machines", NAME)
         self.finish(gone, self.namespaces)
         for namespace in self.namespaces:
-            self.bed(namespace).wait("something is left", lambda ns=namespace: not self.left(ns))
+            self.kubevirt.check_gone(namespace)
             self.bed(namespace).delete("namespaces", namespace, "")
-
-    def left(self, namespace: str) -> list[str]:
-        """Return what is still there of Machines that are gone."""
-        plurals = (
-            "virtualmachines",
-            "virtualmachineinstances",
-            "persistentvolumeclaims",
-            "secrets",
-        )
-        found = [(each, self.bed(namespace).items(each, UID)) for each in plurals]
-        return [f"{plural}: {len(items)}" for plural, items in found if items]
 
 
 GROUPS |= {"machines": VITI, "networkconfigurations": VITI}

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from crash.machine_theatre import MACHINE_SCENARIOS, InKubeVirt, MachineTheatre
+from crash.machine_scenarios import MACHINE_SCENARIOS
+from crash.machine_theatre import InKubeVirt, MachineTheatre
 from kubevirt_bed import KubeVirtBed
 from operators import install
 
@@ -24,7 +25,7 @@ def theatre(
 
 
 @pytest.mark.full
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "theatre", [pytest.param(each, id=each.name) for each in MACHINE_SCENARIOS], indirect=True
 )

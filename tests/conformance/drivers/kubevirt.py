@@ -23,6 +23,7 @@ from novacron.core.volume import Access
 from novacron.drivers.kubevirt import Cluster, KubeVirtDriver
 from novacron.drivers.kubevirt.names import UID
 from novacron.runtime.client import Client
+from snapshot_storage import SNAPSHOT_CLASS, answer_snapshots, have_snapshot_storage
 
 HOST = "kubevirt://"
 OWN = ("virtualmachines", "persistentvolumeclaims", "secrets")
@@ -58,8 +59,9 @@ class Outsider:
         await asyncio.sleep(NEWS)
 
 
-async def real_time(_: timedelta) -> None:
-    """Let a moment of real time pass."""
+async def real_time(bed: KubeVirtBed, _: timedelta) -> None:
+    """Let a moment of real time pass, and storage do what is asked of it."""
+    answer_snapshots(bed)
     await asyncio.sleep(0.3)
 
 
@@ -73,6 +75,7 @@ async def nothing(namespace: str, source: Source) -> bytes | None:
 async def bench(directory: Path) -> AsyncIterator[Bench]:
     opened: list[KubeVirtDriver] = []
     with fresh_namespace(running_bed()) as bed:
+        have_snapshot_storage(bed)
 
         def connect(kubeconfig: Path) -> KubeVirtDriver:
             reach = partial(Client.from_kubeconfig, kubeconfig)
@@ -85,20 +88,21 @@ async def bench(directory: Path) -> AsyncIterator[Bench]:
             connect=partial(connect, bed.kubeconfig),
             connect_broken=partial(connect, _leading_nowhere(bed.kubeconfig, directory)),
             disturb=Outsider(bed),
-            pass_time=real_time,
+            pass_time=partial(real_time, bed),
             small=Resources(1, 1024, 1024),
             large=Resources(2, 2048, 2048),
             too_big=Resources(1, 2**24, 1024),
             room=None,
             image="",
             namespace=bed.namespace,
-            first_disk=FirstDisk(access=Access.MANY),
+            first_disk=FirstDisk(storage_class=SNAPSHOT_CLASS, access=Access.MANY),
             limited=False,
             restarts_guests=True,
             one_of_a_name=True,
             only_grows_running=True,
             hears_later=True,
             takes_over_volumes=False,
+            keeps_memory=False,
         )
         for driver in opened:
             await driver.close()

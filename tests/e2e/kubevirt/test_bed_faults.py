@@ -1,5 +1,6 @@
 """Nodes that die, and a bed that is stopped and started: each on a bed of its own."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 
 from kubevirt_bed import HOLD, KubeVirtBed, new_bed, stop_bed
 from local_cluster import processes_under
+from novacron.localcluster.kubevirt.names import NODES
+from novacron.workplace.files import write_private
 
 pytestmark = pytest.mark.full
 
@@ -71,3 +74,17 @@ def test_a_second_start_mends_what_is_broken_and_touches_nothing_else(bed: KubeV
     assert bed.plane.running("virt-api") == running
     bed.plane.kubectl("get", "validatingwebhookconfiguration", "virt-api-validator")
     bed.started("mended")
+
+
+def test_a_stand_in_that_never_had_a_port_is_started_anew(bed: KubeVirtBed) -> None:
+    """An older version of it listened nowhere, and still runs when a newer one is brought up."""
+    before = bed.plane.running(NODES)
+    ports = bed.plane.ports.read()
+    del ports[NODES]
+    write_private(bed.plane.ports.path, json.dumps(ports))
+    started = bed.kubevirt.start()
+    assert NODES in started
+    assert "virt-api" in started, "it is told where the nodes answer"
+    assert bed.plane.running(NODES) not in (None, before)
+    bed.started("reached")
+    bed.ask_instance("reached", "pause")

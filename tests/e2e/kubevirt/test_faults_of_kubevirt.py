@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kubevirt_bed import KubeVirtBed, fresh_namespace, new_bed, stop_bed
 from local_cluster import processes_under
 from novacron.localcluster.kubevirt.addition import KubeVirt
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
+from novacron.localcluster.kubevirt.flags import FLAGS
 from novacron.workplace.home import Home
 from novacron.workplace.progress import Silent
 from operators import install
@@ -77,13 +79,14 @@ def instance_uid(stage: MachineStage, name: str) -> str:
 def test_a_cluster_without_kubevirt_is_used_once_it_has_one(
     tmp_path: Path, kubernetes_binaries: Path
 ) -> None:
-    plane = throw_away(tmp_path / "cluster", kubernetes_binaries, ALL)
+    plane = throw_away(tmp_path / "cluster", kubernetes_binaries, ALL, FLAGS)
     kubevirt = KubeVirt(plane, locate_kubevirt(Home.default().cache, Silent()))
     try:
         plane.start()
         install(plane)
         with (
-            fresh_namespace(KubeVirtBed(kubevirt, Api(plane.kubeconfig))) as bed,
+            closing(Api(plane.kubeconfig)) as api,
+            fresh_namespace(KubeVirtBed(kubevirt, api)) as bed,
             staged(bed, tmp_path) as stage,
         ):
             stage.declare("early")

@@ -292,8 +292,9 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
         self.cluster.settings.require_machine_type(plan.hardware.machine_type)
         await self._attachments.ensure(plan)
         await self._imports.ensure(plan, self.cluster.of(plan.ref.uid))
-        claims = await self._claims.ensure(plan, self.cluster.of(plan.ref.uid))
-        await self._guest_data.ensure(plan)
+        has = self.cluster.of(plan.ref.uid)
+        claims = await self._claims.ensure(plan, has)
+        await self._guest_data.ensure(plan, made=has.machine is not None)
         self.cluster.waits(plan.ref.uid, waits=False)
         return claims
 

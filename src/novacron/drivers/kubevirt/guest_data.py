@@ -9,6 +9,7 @@ import orjson
 
 from novacron.core.cloud_init import Source, Told
 from novacron.core.conditions import Condition
+from novacron.core.errors import Busy
 from novacron.core.guest_network import network_configuration
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.multi_part import joined
@@ -34,8 +35,11 @@ class GuestData:
     owned: bool
     read: ReadSource
 
-    async def ensure(self, plan: MachinePlan) -> None:
-        """Have the Secret that the machine's VirtualMachine refers to."""
+    async def ensure(self, plan: MachinePlan, *, made: bool) -> None:
+        """Have the Secret that the machine's VirtualMachine refers to.
+
+        One that is ``made`` most likely has it, so it is looked for before anything is written.
+        """
         data = await self._data(plan)
         if not data:
             return
@@ -49,10 +53,13 @@ class GuestData:
             },
             "data": data,
         }
+        if made and await self._is_kept(plan.ref, body):
+            return
         try:
             await self.cluster.client.create(SECRETS, body)
         except AlreadyExists:
-            await self._update(plan.ref, body)
+            if not await self._is_kept(plan.ref, body):
+                raise Busy(f"Secret {secret_name(plan.ref)} was just deleted: look again") from None
 
     async def remove(self, ref: MachineRef) -> None:
         """Remove what was kept for a machine."""
@@ -90,10 +97,15 @@ class GuestData:
             raise Missing("CloudInitSourceNotFound", message, part)
         return content
 
-    async def _update(self, ref: MachineRef, body: Object) -> None:
-        found = await self.cluster.client.get(SECRETS, secret_name(ref), ref.namespace)
+    async def _is_kept(self, ref: MachineRef, body: Object) -> bool:
+        """Have a Secret that is there say what it is to; say whether it is there."""
+        try:
+            found = await self.cluster.client.get(SECRETS, secret_name(ref), ref.namespace)
+        except NotFound:
+            return False
         if not belongs_to(found, ref.uid):
             remedy = "give the machine another name"
             raise name_taken(SECRETS.kind, secret_name(ref), "VirtualMachineReady", remedy)
         if found.get("data") != body["data"]:
             await self.cluster.client.replace(SECRETS, {**found, "data": body["data"]})
+        return True

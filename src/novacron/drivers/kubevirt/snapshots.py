@@ -5,6 +5,7 @@ claims keep their names, and whoever ordered it starts the machine again.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -25,11 +26,12 @@ from novacron.drivers.kubevirt.names import (
     SNAPSHOTS,
     UID,
 )
-from novacron.drivers.kubevirt.view import condition
+from novacron.drivers.kubevirt.view import by_name, condition, template_of
+from novacron.runtime.cache import Cache
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Resource
 
-__all__ = ["MachineSnapshots"]
+__all__ = ["MachineSnapshots", "require_able"]
 
 Object = dict[str, Any]
 
@@ -58,12 +60,13 @@ class MachineSnapshots:
         if found is not None:
             _require_well(found, f"snapshot {order.name}")
             return Accepted(LOOK_AGAIN)
-        if order.memory:
+        has = self.cluster.of(ref.uid)
+        if order.memory and has.instance is not None:
             raise Rejected(
                 "snapshots of KubeVirt hold disks and no memory: leave memory out",
                 reason="MemoryUnsupported",
             )
-        _require_able(self.cluster.of(ref.uid))
+        require_able(has)
         spec = {"source": {"apiGroup": MACHINES.group, "kind": MACHINES.kind, "name": ref.name}}
         labels = {UID: ref.uid, SNAPSHOT: order.name}
         await self._make(ref, SNAPSHOTS, f"{ref.name}-{order.name}", labels, spec)
@@ -103,7 +106,9 @@ class MachineSnapshots:
             await self._remove(SNAPSHOTS, each)
 
     def _taken(self, ref: MachineRef) -> list[Object]:
-        return list(self.cluster.snapshots.objects(ref.uid))
+        """Return what was asked for and is not on its way out again."""
+        found = self.cluster.snapshots.objects(ref.uid)
+        return [each for each in found if "deletionTimestamp" not in each["metadata"]]
 
     def _claimed(self, ref: MachineRef) -> tuple[Object, ...]:
         return self.cluster.of(ref.uid).claims
@@ -148,29 +153,33 @@ class MachineSnapshots:
             try:
                 made = await self.cluster.client.create(kind, body)
             except AlreadyExists:
-                raise Busy(f"{kind.kind} {name} was just made", LOOK_AGAIN) from None
-        index = self.cluster.snapshots if kind is SNAPSHOTS else self.cluster.restores
-        index.cache.seen(made)
+                raise Busy(f"{kind.kind} {name} was just made, or is still going") from None
+        self._cache(kind).seen(made)
 
     async def _remove(self, kind: Resource, obj: Object) -> None:
+        """Remove one; it counts no more, though the cluster may take a while to be rid of it."""
         metadata = obj["metadata"]
-        with in_our_words():
-            try:
-                await self.cluster.client.delete(
-                    kind, metadata["name"], metadata["namespace"], uid=metadata["uid"]
-                )
-            except NotFound:
-                return
+        with in_our_words(), suppress(NotFound):
+            await self.cluster.client.delete(
+                kind, metadata["name"], metadata["namespace"], uid=metadata["uid"]
+            )
+        self._cache(kind).gone(obj)
+
+    def _cache(self, kind: Resource) -> Cache:
+        return (self.cluster.snapshots if kind is SNAPSHOTS else self.cluster.restores).cache
 
 
-def _require_able(has: Belongings) -> None:
+def require_able(has: Belongings) -> None:
     """Refuse a snapshot that would lack a disk: KubeVirt would take it all the same."""
-    told = ((has.machine or {}).get("status") or {}).get("volumeSnapshotStatuses") or ()
-    ours = {claim["metadata"]["labels"].get(DISK) for claim in has.claims}
+    told = by_name(((has.machine or {}).get("status") or {}).get("volumeSnapshotStatuses"))
+    claimed = {claim["metadata"]["labels"].get(DISK) for claim in has.claims}
+    ours = claimed & by_name(template_of(has.machine).get("volumes")).keys()
+    if untold := sorted(ours - told.keys()):
+        raise Busy(f"KubeVirt has not said yet whether disk {', '.join(untold)} can be snapshot")
     unable = [
-        f"{each['name']} ({each.get('reason') or 'KubeVirt does not say why'})"
-        for each in told
-        if each["name"] in ours and not each.get("enabled")
+        f"{name} ({told[name].get('reason') or 'KubeVirt does not say why'})"
+        for name in sorted(ours)
+        if not told[name].get("enabled")
     ]
     if unable:
         raise Rejected(

@@ -74,7 +74,9 @@ class KubeVirt:
     def _launch(self, name: str, progress: Progress) -> list[str]:
         """Start one program and wait for it; a port that was taken meanwhile is chosen anew."""
         for attempt in range(1, ATTEMPTS + 1):
-            if not self.plane.processes.running(name):
+            # One that runs with no port to be reached by is older than that port: it starts anew.
+            known = name in self.plane.ports.read()
+            if not known or not self.plane.processes.running(name):
                 self.plane.ports.claim(name, anew=attempt > 1)
             ports = self.plane.ports.read()
             more = [f"--nodes={self.nodes}", *(["--imports"] if self.imports else [])]

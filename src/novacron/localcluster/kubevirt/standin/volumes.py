@@ -32,7 +32,7 @@ class Claims:
             return None
         name = claim["spec"].get("storageClassName")
         storage = self.world.classes.get(Key("", name)) if name else None
-        if storage is None or storage["provisioner"] != PROVISIONER:
+        if storage is None or not _is_ours(storage):
             return None
         if held(claim) or held(storage):
             return None
@@ -82,6 +82,15 @@ class Volumes:
         if ours and released and volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete":
             await vanish(self.world.client, VOLUMES, volume)
         return None
+
+
+def _is_ours(storage: Object) -> bool:
+    """Say whether to provide for a class; ours has names below its own, which can do other things.
+
+    KubeVirt knows by the name of a provisioner whether it takes snapshots.
+    """
+    provisioner = str(storage["provisioner"])
+    return provisioner == PROVISIONER or provisioner.endswith(f".{PROVISIONER}")
 
 
 def _volume(claim: Object, storage: Object) -> Object:

@@ -1,0 +1,86 @@
+"""What a user does to Machines of the Viti Stack while the operator dies."""
+
+from typing import Any
+
+from crash.scenarios import Scenario
+from machines import condition
+
+__all__ = ["MACHINE_SCENARIOS", "SPEC", "disks_of", "gone", "running", "stopped"]
+
+Object = dict[str, Any]
+
+MIGRATE_TO, RECORD = "novacron.io/migrate-to", "novacron.io/move"
+
+
+def _disk(name: str, **more: str) -> Object:
+    """Return a disk that a machine can move with."""
+    return {"name": name, "accessMode": "ReadWriteMany", **more}
+
+
+DISKS = [_disk("root"), _disk("data", size="1Gi", storageClass="fast-ssd")]
+SPEC = {
+    "template": "small",
+    "disks": DISKS,
+    "networks": [{"name": "eth0", "networkName": "crash-network"}],
+    "cloudInit": {"userData": "#cloud-config\n"},
+}
+
+
+def disks_of(obj: Object) -> set[str]:
+    """Return the names of the disks that a Machine is to have."""
+    return {each["name"] for each in obj["spec"]["disks"]}
+
+
+def running(obj: Object | None) -> bool:
+    """The Machine runs as its spec says now, and nothing of that is still to come."""
+    if obj is None or condition(obj, "Ready").get("status") != "True":
+        return False
+    status = obj["status"]
+    attached = {each["name"] for each in status["disks"] if each.get("state") == "Attached"}
+    return (
+        status["phase"] == "Running"
+        and status["observedGeneration"] == obj["metadata"]["generation"]
+        and status["cpus"] == (obj["spec"].get("resources") or {}).get("cpu", {}).get("cores", 1)
+        and attached == disks_of(obj)
+        and not condition(obj, "ChangePending")
+    )
+
+
+def stopped(obj: Object | None) -> bool:
+    """The Machine is stopped, as asked."""
+    return obj is not None and (obj.get("status") or {}).get("phase") == "Stopped"
+
+
+def moved(obj: Object | None) -> bool:
+    """The Machine runs on another node, and nothing is asked of it any more."""
+    if obj is None or not running(obj):
+        return False
+    notes = obj["metadata"].get("annotations") or {}
+    move = obj["status"].get("migration") or {}
+    return (
+        move.get("result") == "Succeeded"
+        and move["targetNode"] == obj["status"]["nodeName"]
+        and not {MIGRATE_TO, RECORD} & set(notes)
+    )
+
+
+def grown(obj: Object | None) -> bool:
+    """The Machine has its CPUs, by a move of KubeVirt's own, which has ended."""
+    return running(obj) and (obj or {})["status"].get("migration", {}).get("result") == "Succeeded"
+
+
+def gone(obj: Object | None) -> bool:
+    """Nothing of it is left."""
+    return obj is None
+
+
+MACHINE_SCENARIOS = (
+    Scenario("stop", stopped, patch={"spec": {"running": False}}),
+    Scenario("create", running, exists_before=False),
+    Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
+    Scenario("resize", grown, patch={"spec": {"resources": {"cpu": {"cores": 2}}}}),
+    Scenario("hotplug", running, patch={"spec": {"disks": [*DISKS, _disk("more", size="1Gi")]}}),
+    Scenario("unplug", running, patch={"spec": {"disks": DISKS[:1]}}),
+    Scenario("move", moved, patch={"metadata": {"annotations": {MIGRATE_TO: "any"}}}),
+    Scenario("delete", gone, patch=None),
+)
