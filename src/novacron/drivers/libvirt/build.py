@@ -109,7 +109,7 @@ class Builder:
         if domain is not None:
             return replace(domain, configured=written)
         off = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_UNKNOWN)
-        return Domain(handle, written, None, *off, new=True)
+        return Domain(handle, written, None, *off, without_snapshots=True)
 
     def has_root(self, uid: str) -> bool:
         """Say whether a machine has its first disk, on which its guest's data may be."""
