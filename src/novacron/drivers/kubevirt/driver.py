@@ -61,6 +61,8 @@ __all__ = ["KubeVirtDriver"]
 Object = dict[str, Any]
 
 RETAIN = "Retain"
+# How KubeVirt refuses to stop a guest that has ended meanwhile.
+NOT_RUNNING = "VM is not running"
 TRIES = 5
 A_MOMENT = 0.05
 
@@ -334,7 +336,11 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
     async def _unplug(self, ref: MachineRef) -> None:
         path = SUBRESOURCES.path(ref.namespace, ref.name, "stop")
         body = orjson.dumps({"gracePeriod": 0})
-        await self.cluster.client.send(Request("update", "PUT", path, {}, body))
+        try:
+            await self.cluster.client.send(Request("update", "PUT", path, {}, body))
+        except Conflict as error:
+            if NOT_RUNNING not in error.message:
+                raise
 
     async def _remove(self, resource: Resource, obj: Object) -> None:
         metadata = obj["metadata"]

@@ -53,7 +53,9 @@ def observed(
     movable = condition(vmi, "LiveMigratable")
     settled = vm is not None and vmi is not None and power is Power.ON and not changing
     pending = _pending(has, settings) if settled else ()
-    where = (vmi or {}).get("status", {}).get("nodeName")
+    # What is left of a guest that has ended is nowhere, and has the addresses it had.
+    lives = vmi if _ended(vmi) is None else None
+    where = (lives or {}).get("status", {}).get("nodeName")
     disks = in_order(has.claims, vm)
     return Observed(
         uid=shown["metadata"]["labels"][UID],
@@ -61,7 +63,7 @@ def observed(
         power=power,
         resources=runs,
         changing=changing,
-        addresses=_addresses(vmi),
+        addresses=_addresses(lives),
         live_migratable=True,
         immovable=movable.get("message") if movable.get("status") == "False" else None,
         abandoned=changing == "create",
