@@ -67,9 +67,10 @@ class InKubeVirt:
         return KubeVirtBed(self.bed.kubevirt, self.bed.api, namespace)
 
     def guest(self, namespace: str) -> str | None:
-        """Return which instance of a namespace's Machine there is."""
+        """Return which instance of a namespace's Machine lives; one that ended stays a moment."""
         found = self.in_namespace(namespace).get(INSTANCES, NAME)
-        return found["metadata"]["uid"] if found else None
+        ended = found and found["status"].get("phase") in ("Succeeded", "Failed")
+        return found["metadata"]["uid"] if found and not ended else None
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         for namespace in self.guests:
@@ -87,6 +88,8 @@ class InKubeVirt:
             CLAIMS: {f"{NAME}-{disk}" for disk in disks},
             "secrets": {f"{NAME}-cloud-init"},
         }
+        # What is left of a guest that was stopped goes a moment after it.
+        bed.wait("its guest stayed", lambda: len(bed.items(INSTANCES)) == len(wanted[INSTANCES]))
         for plural, names in wanted.items():
             found = bed.items(plural)
             assert {each["metadata"]["name"] for each in found} == names, plural

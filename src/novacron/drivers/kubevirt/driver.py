@@ -63,6 +63,7 @@ Object = dict[str, Any]
 
 RETAIN = "Retain"
 TRIES = 5
+# How KubeVirt refuses to stop a guest that has ended meanwhile.
 NOT_RUNNING = "is not running"
 A_MOMENT = 0.05
 

@@ -54,17 +54,17 @@ def observed(
     movable = condition(vmi, "LiveMigratable")
     settled = vm is not None and vmi is not None and power is Power.ON and not changing
     pending = _pending(has, settings) if settled else ()
-    where = (vmi or {}).get("status", {}).get("nodeName")
+    # What is left of a guest that has ended is nowhere, and has the addresses it had.
+    lives = vmi if _ended(vmi) is None else None
+    where = (lives or {}).get("status", {}).get("nodeName")
     disks = in_order(has.claims, vm)
-    # One that has ended stays for a while, with the addresses that it had.
-    alive = None if _ended(vmi) else vmi
     return Observed(
         uid=shown["metadata"]["labels"][UID],
         vm_id=shown["metadata"]["uid"],
         power=power,
         resources=runs,
         changing=changing,
-        addresses=_addresses(alive),
+        addresses=_addresses(lives),
         live_migratable=True,
         immovable=movable.get("message") if movable.get("status") == "False" else None,
         abandoned=changing == "create",
@@ -88,7 +88,7 @@ def observed(
         unsure=why_unsure(where, node(where)) if power is Power.ON else None,
         parts=_parts(has, hindered),
         hindered=hindered,
-        guest=facts_of_guest(vm, alive),
+        guest=facts_of_guest(vm, lives),
     )
 
 

@@ -31,12 +31,13 @@ from novacron.runtime.cache import Cache
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Resource
 
-__all__ = ["MachineSnapshots", "require_able"]
+__all__ = ["MachineSnapshots", "is_able"]
 
 Object = dict[str, Any]
 
 # The cluster tells when something is done; this is for what may be missed all the same.
 LOOK_AGAIN = timedelta(seconds=60)
+SOON = timedelta(seconds=1)
 AT_REST = "GuestAgent"
 
 
@@ -66,7 +67,8 @@ class MachineSnapshots:
                 "snapshots of KubeVirt hold disks and no memory: leave memory out",
                 reason="MemoryUnsupported",
             )
-        require_able(has)
+        if not is_able(has):
+            return Accepted(SOON)
         spec = {"source": {"apiGroup": MACHINES.group, "kind": MACHINES.kind, "name": ref.name}}
         labels = {UID: ref.uid, SNAPSHOT: order.name}
         await self._make(ref, SNAPSHOTS, f"{ref.name}-{order.name}", labels, spec)
@@ -169,16 +171,17 @@ class MachineSnapshots:
         return (self.cluster.snapshots if kind is SNAPSHOTS else self.cluster.restores).cache
 
 
-def require_able(has: Belongings) -> None:
-    """Refuse a snapshot that would lack a disk: KubeVirt would take it all the same."""
+def is_able(has: Belongings) -> bool:
+    """Refuse a snapshot that would lack a disk: KubeVirt would take it all the same.
+
+    False as long as KubeVirt has not said of every disk whether it can be part of one.
+    """
     told = by_name(((has.machine or {}).get("status") or {}).get("volumeSnapshotStatuses"))
     claimed = {claim["metadata"]["labels"].get(DISK) for claim in has.claims}
     ours = claimed & by_name(template_of(has.machine).get("volumes")).keys()
-    if untold := sorted(ours - told.keys()):
-        raise Busy(f"KubeVirt has not said yet whether disk {', '.join(untold)} can be snapshot")
     unable = [
         f"{name} ({told[name].get('reason') or 'KubeVirt does not say why'})"
-        for name in sorted(ours)
+        for name in sorted(ours & told.keys())
         if not told[name].get("enabled")
     ]
     if unable:
@@ -187,6 +190,7 @@ def require_able(has: Belongings) -> None:
             "VolumeSnapshotClass of the same driver, or use another storage class",
             reason="VolumeCannotBeSnapshot",
         )
+    return ours <= told.keys()
 
 
 def _require_well(obj: Object, what: str) -> None:

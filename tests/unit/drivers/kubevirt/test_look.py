@@ -49,6 +49,17 @@ def test_every_recording_is_looked_at():
     }
 
 
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_guest_that_has_ended_is_nowhere_and_has_no_address(phase):
+    """KubeVirt keeps the instance for a moment, with the addresses and the node it had."""
+    has = recorded("running")
+    has.machine["spec"]["runStrategy"] = "Halted"
+    has.instance["status"]["phase"] = phase
+    seen = observed(has)
+    assert (seen.power, seen.changing) == (Power.OFF, None)
+    assert (seen.addresses, seen.node) == ((), None)
+
+
 def test_a_running_machine_has_what_it_was_given():
     seen = observed(recorded("running"))
     assert (seen.resources.vcpus, seen.resources.memory_mib) == (1, 2048)
