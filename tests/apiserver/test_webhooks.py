@@ -86,11 +86,11 @@ async def test_updates_that_leave_the_spec_alone_are_not_sent(
     client: Client, namespace: str, kinds: list[Resource]
 ) -> None:
     """Controllers write finalizers and labels all day; none of them is worth a call."""
-    calls: list[str] = []
+    calls: list[tuple[int | None, int]] = []
 
     def note(obj: Object, old: Object | None, operation: str) -> list[str]:
         if "canary" not in obj.get("spec", {}):
-            calls.append(operation)
+            calls.append((old["spec"]["size"] if old else None, obj["spec"]["size"]))
         return judge(obj, old, operation)
 
     widgets = kinds.pop()
@@ -103,7 +103,8 @@ async def test_updates_that_leave_the_spec_alone_are_not_sent(
         await client.patch(widgets, "one", {"spec": {"size": 2}}, namespace)
         await client.patch(widgets, "one", {"metadata": {"finalizers": None}}, namespace)
         await client.delete(widgets, "one", namespace)
-    assert calls == ["CREATE", "UPDATE"]
+    # The API server may ask the same thing twice.
+    assert list(dict.fromkeys(calls)) == [(None, 1), (1, 2)]
 
 
 async def test_a_condition_spares_the_calls_that_can_only_say_yes(

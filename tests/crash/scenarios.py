@@ -184,7 +184,7 @@ SCENARIOS = (
     Scenario("delete with volumes", gone, patch=None, volumes=(DATA, SCRATCH), kept=("data",)),
 )
 
-# With real guests, which take real time; the first is part of the everyday tests.
+# With real guests, which take real time.
 REAL_SCENARIOS = (
     Scenario("create", running, exists_before=False),
     Scenario("create from a new image", running, exists_before=False),

@@ -115,7 +115,7 @@ def test_a_reboot_is_repaired_and_strangers_are_left_alone(local_cluster):
 @pytest.mark.parametrize(
     "place",
     [
-        "cluster/ports.json",
+        pytest.param("cluster/ports.json", marks=pytest.mark.full),
         "operator/ports.json",
         "cluster/run/kube-scheduler.pid.json",
         "cluster/kubeconfig/admin.kubeconfig",

@@ -135,6 +135,7 @@ def test_a_guest_outlives_hypervisor_and_operator(real):
     assert _boots(real) == boots
 
 
+@pytest.mark.full
 def test_a_guest_that_is_killed_is_started_again(real):
     """By the operator, without anybody typing anything."""
     guest, boots = _guest(real), _boots(real)

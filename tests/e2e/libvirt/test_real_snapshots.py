@@ -126,6 +126,7 @@ class Person:
         return {each["name"]: each for each in self.obj.get("status", {}).get("snapshots") or ()}
 
 
+@pytest.mark.full
 def test_a_guest_goes_back_to_its_disk_and_to_its_memory(real: LibvirtStage) -> None:
     """One boot for all that needs a guest which writes."""
     real.create("ledger")

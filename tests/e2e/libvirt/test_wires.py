@@ -112,6 +112,7 @@ def _on_stage(
     stage.outside.close()
 
 
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_a_machine_on_three_networks_with_hooks_and_long_instructions(wired: Wired) -> None:
     """One boot for all that a guest shows, and a second one for what comes with a restart."""

@@ -54,6 +54,7 @@ def fragile() -> Iterator[Fleet]:
         assert traces(fleet) == []
 
 
+@pytest.mark.full
 def test_a_guest_moves_while_it_counts() -> None:
     """It goes on counting: it was not started anew, and its network came along."""
     image = built_in("tiny")
