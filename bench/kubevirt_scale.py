@@ -1,7 +1,8 @@
 """Many Machines of the Viti Stack on a real KubeVirt, and what they cost the operator.
 
 KubeVirt's control plane and the stand-in for its nodes run on the same cores: how long it takes
-until all machines run is theirs to say, not the operator's.
+until all machines run is theirs to say, not the operator's. So its CPU is held against that of
+virt-controller, which does for the same machines what follows.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from novacron.localcluster.controlplane import ControlPlane, Options
 from novacron.localcluster.kubevirt.addition import KubeVirt
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
 from novacron.localcluster.kubevirt.flags import FLAGS
+from novacron.localcluster.kubevirt.names import CONTROLLER, PROGRAMS
 from novacron.localcluster.processes import Program
 from novacron.workplace.home import Home
 from novacron.workplace.progress import Silent
@@ -56,21 +58,27 @@ def measure_machines(count: int = MACHINES) -> bool:
     """Bring Machines up, watch nothing happen, restart; say whether the bars are held."""
     with _kubevirt() as plane:
         with _operator(plane):
-            before = _spent(plane)
+            before, others = _spent(plane), _others(plane)
             _declare(plane, count)
             begun = time.monotonic()
             _until_running(count)
             took = time.monotonic() - begun
             _until_quiet(plane)
             up = _spent(plane)
+            beside = {name: cpu - others[name] for name, cpu in _others(plane).items()}
             time.sleep(QUIET_S)
             idle = _spent(plane)
         with _operator(plane):
+            while _spent(plane).rounds < count:
+                time.sleep(1)
             time.sleep(QUIET_S)
             again = _spent(plane)
+    ours = up.cpu_s - before.cpu_s
     figures = {
         "machines": count,
         "until_all_run_s": took,
+        "cpu_ms_per_machine": ours / count * 1000,
+        "cpu_s_of_others": beside,
         "up": asdict(up),
         "idle": asdict(idle),
         "restarted": asdict(again),
@@ -81,12 +89,17 @@ def measure_machines(count: int = MACHINES) -> bool:
         [
             # Beyond the one claim that each has.
             at_most("writes per Machine", (up.writes - before.writes) / count - 1, 6),
-            at_most("CPU per Machine in ms", (up.cpu_s - before.cpu_s) / count * 1000, 60),
-            at_most("peak memory in MiB", again.peak_mib, 250),
+            at_most("CPU in s, at most virt-controller's", ours, beside[CONTROLLER]),
             at_most("requests while nothing changes", _requests(idle) - _requests(up), 0),
             at_most("writes after a restart", again.writes, 0),
         ],
     )
+
+
+def _others(plane: ControlPlane) -> dict[str, float]:
+    """Return the CPU time that everybody else has taken so far."""
+    found = {name: plane.processes.running(name) for name in (*COMPONENTS, *PROGRAMS)}
+    return {name: usage(each.pid).cpu_s for name, each in found.items() if each is not None}
 
 
 def _requests(spent: Spent) -> int:

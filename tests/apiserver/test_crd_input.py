@@ -153,6 +153,10 @@ BAD: dict[str, tuple[Object, str]] = {
     "name with a dot": (machine("a.b"), "metadata.name must be at most 63 lower-case letters"),
     "host driver": (host(driver="magic"), 'supported values: "simulation"'),
     "host without capacity": (host(simulation=None), "driver simulation needs simulation"),
+    "host of another cluster": (
+        host(driver="kubevirt", simulation=None, endpoint="kubevirt://team/secret"),
+        "is reached by credentialsSecret",
+    ),
     "host of no cpu": (host(simulation__capacity__cpu=0), "greater than or equal to 1"),
     "host of garbage": (host(simulation__capacity__memory="big"), QUANTITY),
     "delay": (host(simulation__delays={"create": "soon"}), "must be a duration such as 500ms"),

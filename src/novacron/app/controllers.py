@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,9 +22,11 @@ from novacron.controllers.ledger import Ledger, Owner
 from novacron.controllers.metrics import MachineMetrics
 from novacron.controllers.mover import Mover
 from novacron.controllers.placement import Placer
-from novacron.controllers.ports import MachineKind, PlacedKind, ReferringKind
+from novacron.controllers.ports import MachineKind, PlacedKind, ReferredKind, ReferringKind
 from novacron.controllers.reconciler import MachineReconciler, always
+from novacron.controllers.referred import ReferredController
 from novacron.controllers.related import Related
+from novacron.core.surroundings import Reference
 from novacron.runtime.cache import Cache
 from novacron.runtime.client import Client
 from novacron.runtime.controller import Controller, anything
@@ -225,13 +227,33 @@ class Controllers:
 
     def _with_related(self, family: Family, cache: Cache, kind: ReferringKind) -> MachineKind:
         """Follow what objects of a kind refer to; return the kind that can look it up."""
-        owner = partial(Owner, cache.resource)
-        related = Related(kind, lambda key: self._wake(owner(key)))
+        owner, resources = partial(Owner, cache.resource), {r.plural: r for r in family.related}
+
+        def used(reference: Reference) -> None:
+            key = Key(reference.namespace, reference.name)
+            self._wake(Owner(resources[reference.plural], key))
+
+        related = Related(kind, lambda key: self._wake(owner(key)), used)
         for resource in family.related:
             namespaces = self.settings.watch_namespaces if resource.namespaced else ()
-            related.follow_referred(self._cache(resource, namespaces or ("",)))
+            referred = self._cache(resource, namespaces or ("",))
+            related.follow_referred(referred)
+            if resource in (reported := dict(family.reported)):
+                self._add_referred(referred, reported[resource](), related)
         related.follow_referring(cache)
         return kind.amid(related)
+
+    def _add_referred(self, cache: Cache, kind: ReferredKind, related: Related) -> None:
+        """Keep the status of objects that machines refer to."""
+        writer = Writer(self.client, cache, cache.resource.plural)
+
+        def users(key: Key) -> Iterable[Key]:
+            return related.users(Reference(cache.resource.plural, key.namespace, key.name))
+
+        controller = ReferredController(kind, writer, users, self.now)
+        self._owned[cache.resource] = self._controller(
+            writer, controller.reconcile, self._queue(writer.name), self.ownership.owns
+        )
 
     def _placer(self, kind: PlacedKind, cache: Cache) -> Controller:
         writer = Writer(self.client, cache, f"placement-{cache.resource.plural}")

@@ -7,7 +7,7 @@ operator never loads. What a family brings along is loaded when it is served.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from novacron.controllers.ports import MachineKind
+from novacron.controllers.ports import MachineKind, ReferredKind
 from novacron.families.novacron.host_translate import HostKind
 from novacron.runtime.resource import Resource
 
@@ -16,6 +16,7 @@ __all__ = ["FAMILIES", "HOSTS", "HOST_KIND", "VIRTUAL_MACHINES", "Family", "chos
 VIRTUAL_MACHINES = Resource("novacron.io", "v1alpha1", "virtualmachines", "VirtualMachine")
 VITI = "vitistack.io"
 VITI_MACHINES = Resource(VITI, "v1alpha1", "machines", "Machine")
+VITI_NETWORKS = Resource(VITI, "v1alpha1", "networkconfigurations", "NetworkConfiguration")
 # Machines of every family run on the same hosts, so this kind is served with each of them.
 HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
 HOST_KIND = HostKind()
@@ -23,12 +24,16 @@ HOST_KIND = HostKind()
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One API group: the module of its kinds, those that declare machines, and what those need."""
+    """One API group: the module of its kinds, those that declare machines, and what those need.
+
+    ``reported`` are those of the latter that say in their status who needs them.
+    """
 
     name: str
     kinds: str
     machines: tuple[tuple[Resource, Callable[[], MachineKind]], ...]
     related: tuple[Resource, ...] = ()
+    reported: tuple[tuple[Resource, Callable[[], ReferredKind]], ...] = ()
     made_in_kubevirt: bool = False
 
 
@@ -44,6 +49,12 @@ def _viti_machine() -> MachineKind:
     return Machine()
 
 
+def _viti_network() -> ReferredKind:
+    from novacron.families.viti.network_status import NetworkKind  # noqa: PLC0415
+
+    return NetworkKind()
+
+
 FAMILIES = {
     "novacron": Family(
         "novacron",
@@ -55,9 +66,10 @@ FAMILIES = {
         "novacron.families.viti.kinds",
         ((VITI_MACHINES, _viti_machine),),
         (
-            Resource(VITI, "v1alpha1", "networkconfigurations", "NetworkConfiguration"),
+            VITI_NETWORKS,
             Resource(VITI, "v1alpha1", "machineclasses", "MachineClass", namespaced=False),
         ),
+        ((VITI_NETWORKS, _viti_network),),
         made_in_kubevirt=True,
     ),
 }

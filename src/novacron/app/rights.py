@@ -106,10 +106,12 @@ def beyond_machines(families: Collection[str]) -> list[Manifest]:
 
 
 def _related(family: Family, *, namespaced: bool) -> list[Manifest]:
+    related = [each for each in family.related if each.namespaced is namespaced]
+    reported = [each for each, _ in family.reported if each.namespaced is namespaced]
     return [
-        _rule(each.group, [each.plural], ["list", "watch"])
-        for each in family.related
-        if each.namespaced is namespaced
+        *(_rule(each.group, [each.plural], ["list", "watch"]) for each in related),
+        # controllers.referred
+        *(_rule(each.group, [f"{each.plural}/status"], ["update"]) for each in reported),
     ]
 
 

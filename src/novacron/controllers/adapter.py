@@ -81,7 +81,7 @@ class MachineController:
             if await self.writer.status(obj, self.kind.refusal(obj, error, self.now())):
                 self.events.warning(obj, error.reason, str(error))
             return error.again
-        if self._addressed is not None and not _is_claimed(obj, self.kind.finalizer):
+        if self._addressed is not None and not self._addressed.is_claimed(obj):
             return await self._claim(self._addressed, obj, machine)
         if await self._settled_move(obj, machine):
             return AT_ONCE
@@ -202,10 +202,6 @@ class MachineController:
         written = await self.writer.status(obj, self.kind.status(obj, machine, report))
         if written and report.write_usage:
             self._usage_written[machine.uid] = self.now()
-
-
-def _is_claimed(obj: Object, finalizer: str) -> bool:
-    return finalizer in (obj["metadata"].get("finalizers") or ())
 
 
 def _log(round_: Round) -> None:

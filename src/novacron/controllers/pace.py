@@ -11,7 +11,8 @@ from novacron.core.steps import Wait
 __all__ = ["Pace"]
 
 AGAIN = timedelta(seconds=1)
-# Most machines are up by then, and what came between was of no use to anybody.
+# Most machines are up by then, and what came between was of no use to anybody. Where hundreds start
+# at once they take longer, and each is told of less and less often.
 DETAILS = timedelta(seconds=30)
 
 
@@ -20,7 +21,7 @@ class Pace:
     """When each machine's move was written down last, and that it is being started."""
 
     _written: dict[str, datetime] = field(default_factory=dict)
-    _starting: dict[str, datetime] = field(default_factory=dict)
+    _starting: dict[str, tuple[datetime, timedelta]] = field(default_factory=dict)
 
     def details_wait(self, machine: Machine, round_: Round, now: datetime) -> timedelta | None:
         """Return how long it may wait that something changed about a machine on its way up.
@@ -34,11 +35,14 @@ class Pace:
             self._starting.pop(machine.uid, None)
             return None
         same = told is not None and told.reason == waits.reason
-        begun = self._starting.setdefault(machine.uid, now)
-        if not same or machine.seen_generation != machine.generation or now - begun >= DETAILS:
-            self._starting[machine.uid] = now
+        told_at, pause = self._starting.setdefault(machine.uid, (now, DETAILS))
+        if not same or machine.seen_generation != machine.generation:
+            self._starting[machine.uid] = now, DETAILS
             return None
-        return begun + DETAILS - now
+        if now - told_at >= pause:
+            self._starting[machine.uid] = now, pause * 2
+            return None
+        return told_at + pause - now
 
     def may_wait(
         self, uid: str, before: MoveReport | None, move: MoveReport | None, now: datetime

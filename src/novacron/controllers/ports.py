@@ -1,6 +1,6 @@
 """What controllers need to know of a family: how its objects say "machine" and "host"."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,6 +18,7 @@ __all__ = [
     "HostKind",
     "MachineKind",
     "PlacedKind",
+    "ReferredKind",
     "ReferringKind",
     "RelocatedKind",
 ]
@@ -83,6 +84,9 @@ class PlacedKind(MachineKind, Protocol):
 class AddressedKind(MachineKind, Protocol):
     """A kind whose objects say themselves where their machines are made."""
 
+    def is_claimed(self, obj: dict[str, Any]) -> bool:
+        """Say whether all is on record that is to be before its machine is made or changed."""
+
     def claimed(self, obj: dict[str, Any], identity: str) -> dict[str, Any]:
         """Return the object with our finalizer and the record of where its machine is made."""
 
@@ -104,6 +108,13 @@ class ReferringKind(Protocol):
 
     def amid(self, surroundings: Surroundings) -> MachineKind:
         """Return the kind with a way to find what its objects refer to."""
+
+
+class ReferredKind(Protocol):
+    """A kind of objects that machines refer to, which say in their status who does."""
+
+    def status(self, obj: dict[str, Any], users: Sequence[str], now: datetime) -> dict[str, Any]:
+        """Return the object's whole status; ``users`` are the names of those that refer to it."""
 
 
 class HostKind(Protocol):

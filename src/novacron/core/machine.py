@@ -12,6 +12,7 @@ from novacron.core.cloud_init import Told
 from novacron.core.conditions import Condition
 from novacron.core.declaration import Declaration
 from novacron.core.devices import HostDevice
+from novacron.core.guest_facts import GuestFacts
 from novacron.core.hardware import STANDARD, Hardware
 from novacron.core.hooks import NO_HOOKS, Hooks, Ran
 from novacron.core.image import NO_MEDIA, Import, Media, PullPolicy
@@ -111,7 +112,8 @@ class MachinePlan:
 
     The disk of ``resources`` is the first one. ``volumes`` of None leaves those it has alone.
     ``start`` says that it will be started as soon as it is made: a driver that can do both in one
-    may, and any other waits to be told.
+    may, and any other waits to be told. ``may_move`` is for hypervisors that move machines of
+    their own accord.
     """
 
     ref: MachineRef
@@ -129,6 +131,7 @@ class MachinePlan:
     declared_by: Declaration | None = None
     media: Media = NO_MEDIA
     start: bool = False
+    may_move: bool = True
 
     @property
     def recipe(self) -> str:
@@ -139,6 +142,8 @@ class MachinePlan:
             parts = (parts, self.hardware, self.told)
         if self.media.install is not None:
             parts = (parts, self.media.install)
+        if not self.may_move:
+            parts = (parts, "stays")
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -185,8 +190,8 @@ class Observed:
 
     Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``moved``
     its last move between nodes, ``unsure`` why nobody can tell at present how it is there,
-    ``parts`` are what it says of things the machine consists of, and ``hindered`` is what keeps it
-    waiting.
+    ``parts`` are what it says of things the machine consists of, ``hindered`` is what keeps it
+    waiting, and ``guest`` what it tells of the guest.
     """
 
     uid: str
@@ -218,6 +223,7 @@ class Observed:
     unsure: Hindrance | None = None
     parts: tuple[Condition, ...] = ()
     hindered: Hindrance | None = None
+    guest: GuestFacts | None = None
 
     @property
     def configured(self) -> Resources:
@@ -357,6 +363,7 @@ class Machine:
             declared_by=self.declared_by,
             media=self.media,
             start=self.power is Power.ON and self.snapshots.to_restore is None,
+            may_move=self.live_migration_allowed,
         )
 
     def _disks(

@@ -99,7 +99,7 @@ class SeenVolume:
     """A volume as it is: ``id`` is what it is called within its namespace, also when kept.
 
     ``size_mib`` is how large it is to be, ``has_mib`` how large it is while it grows, and ``note``
-    what is left to do about it.
+    what is left to do about it. ``device`` is what the guest sees it as.
     """
 
     name: str
@@ -109,6 +109,10 @@ class SeenVolume:
     storage_class: str | None = None
     has_mib: int | None = None
     note: str = ""
+    access: Access | None = None
+    block: bool | None = None
+    bus: str | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from novacron.core.conditions import Condition
@@ -87,6 +88,7 @@ def time_of(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
 
 
+@lru_cache(maxsize=256)  # one status tells the same few moments many times over
 def written_time(moment: datetime | None) -> str | None:
     """Return a moment for Kubernetes."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None

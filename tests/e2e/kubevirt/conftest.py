@@ -1,4 +1,4 @@
-"""A stage for Machines of the Viti Stack."""
+"""Stages for Machines of the Viti Stack, and for VirtualMachines, on a real KubeVirt."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from e2e.kubevirt.machines import MachineStage, staged
-from kubevirt_bed import KubeVirtBed
+from kubevirt_bed import KubeVirtBed, fresh_namespace, new_bed, stop_bed
 from operators import install
 
 
@@ -25,3 +25,22 @@ def stage(
     del viti_cluster
     with staged(kubevirt, tmp_path) as there:
         yield there
+
+
+@pytest.fixture(scope="session")
+def importing_cluster(
+    tmp_path_factory: pytest.TempPathFactory, kubernetes_binaries: Path
+) -> Iterator[KubeVirtBed]:
+    """A KubeVirt cluster in which images can be imported, for tests of the full run."""
+    assert kubernetes_binaries
+    bed = new_bed(tmp_path_factory.mktemp("importing"), imports=True)
+    install(bed.plane)
+    yield bed
+    stop_bed(bed)
+
+
+@pytest.fixture
+def importing(importing_cluster: KubeVirtBed) -> Iterator[KubeVirtBed]:
+    """A namespace of the test's own in it."""
+    with fresh_namespace(importing_cluster) as bed:
+        yield bed

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from e2e.kubevirt.machines import MachineStage
-from e2e.kubevirt.many import Cost, cost_of, declare_many, until_all_run
+from e2e.kubevirt.many import Cost, cost_of, declare_many, until_all_run, until_looked_at
 from kubevirt_bed import audit_of
 
 # Finalizer and record, VirtualMachine, two statuses, two events; and the claim of its one disk.
@@ -15,7 +15,8 @@ QUIET_SECONDS = 5
 
 
 @pytest.mark.parametrize(
-    ("count", "seconds"), [(40, 180), pytest.param(500, 1800, marks=pytest.mark.full)]
+    ("count", "seconds"),
+    [(40, 180), pytest.param(500, 1800, marks=(pytest.mark.full, pytest.mark.timeout(2400)))],
 )
 def test_machines_cost_few_writes_then_none(
     stage: MachineStage, count: int, seconds: float
@@ -34,6 +35,7 @@ def test_machines_cost_few_writes_then_none(
     assert (quiet.writes, quiet.reads) == (0, 0)
     stage.operator.stop()
     stage.operator.start()
+    until_looked_at(stage, count)
     time.sleep(QUIET_SECONDS)
     again = cost_of(stage)
     print(f"started again: {again}")

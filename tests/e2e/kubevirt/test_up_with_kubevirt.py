@@ -11,6 +11,7 @@ from novacron.workplace.home import Home
 pytestmark = pytest.mark.full
 
 EXAMPLE = Path(__file__).parents[3] / "examples/kubevirt/first-vm.yaml"
+MACHINE = Path(__file__).parents[3] / "examples/50-machine-basic.yaml"
 PROGRAMS = {"virt-api", "virt-controller", "kubevirt-nodes"}
 
 
@@ -36,6 +37,18 @@ def test_one_command_gives_a_kubevirt_in_which_machines_run(local: LocalCluster)
     assert "virtualmachineinstance.kubevirt.io/first" in listed
 
 
+def test_its_operator_serves_machines(local: LocalCluster) -> None:
+    """The example that the farewell names, as it is."""
+    local.ok("kubectl", "apply", "-f", str(MACHINE))
+    ready = ("--for=condition=Ready", "machine.vitistack.io/basic-vm", "--timeout=60s")
+    local.ok("kubectl", "wait", *ready)
+    listed = local.ok("kubectl", "get", "machines")
+    assert listed.splitlines()[1].split()[:3] == ["basic-vm", "Running", "medium"]
+    made = local.ok("kubectl", "get", "vm,vmi,pvc", "-l", "vitistack.io/machine=basic-vm")
+    assert "virtualmachineinstance.kubevirt.io/basic-vm" in made
+    assert "persistentvolumeclaim/basic-vm-root" in made
+
+
 def test_it_goes_down_and_comes_back_without_being_asked_for(local: LocalCluster) -> None:
     said = local.ok("down")
     assert all(name in said for name in PROGRAMS)
@@ -43,7 +56,8 @@ def test_it_goes_down_and_comes_back_without_being_asked_for(local: LocalCluster
     assert "virt-api" in local.call("status").stdout
     local.ok("up")
     assert local.pids().keys() >= PROGRAMS
-    local.ok("kubectl", "wait", "--for=condition=Ready", "vm.kubevirt.io/first", "--timeout=60s")
+    for each in ("vm.kubevirt.io/first", "machine.vitistack.io/basic-vm"):
+        local.ok("kubectl", "wait", "--for=condition=Ready", each, "--timeout=60s")
 
 
 def test_it_is_not_added_to_somebody_elses_cluster(local: LocalCluster) -> None:

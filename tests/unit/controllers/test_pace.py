@@ -71,6 +71,15 @@ def test_what_comes_between_the_order_to_start_and_the_start_waits() -> None:
     assert pace.details_wait(said("Starting"), STARTING, NOON + DETAILS) is None
 
 
+def test_a_start_that_takes_long_is_told_of_less_and_less_often() -> None:
+    """Where hundreds start at once each takes minutes, and all of them are written about."""
+    pace = Pace()
+    pace.details_wait(said("Starting"), STARTING, NOON)
+    moments = [NOON + DETAILS * number for number in range(1, 8)]
+    told = [pace.details_wait(said("Starting"), STARTING, each) is None for each in moments]
+    assert told == [True, False, True, False, False, False, True]
+
+
 def test_what_is_in_the_way_of_a_start_never_waits_nor_does_its_end() -> None:
     pace = Pace()
     pace.details_wait(said("Starting"), STARTING, NOON)

@@ -15,7 +15,7 @@ from novacron.drivers.kubevirt.sameness import difference
 from novacron.drivers.kubevirt.settings import Settings
 from novacron.drivers.kubevirt.view import by_name, condition
 
-__all__ = ["changes", "pluggable_disk", "pluggable_nic", "plugged"]
+__all__ = ["DRAIN", "changes", "pluggable_disk", "pluggable_nic", "plugged"]
 
 Object = dict[str, Any]
 
@@ -26,12 +26,13 @@ LEAST_TO_PLUG_MIB = 1024
 GROWTH = 4
 VIRTIO = "virtio"
 PLUGGABLE = (VIRTIO, "scsi")
-CPU, MEMORY, DISKS, NICS, HARDWARE = (
+CPU, MEMORY, DISKS, NICS, HARDWARE, DRAIN = (
     "the CPUs",
     "the memory",
     "the disks",
     "the interfaces",
     "the virtual hardware",
+    "the migration policy",
 )
 
 
@@ -65,6 +66,7 @@ def changes(wanted: Object, instance: Object, settings: Settings) -> tuple[Chang
         *_disks(wants, running),
         *_nics(wants, running),
         *_rest(has["domain"], wants["domain"]),
+        *_on_drain(has, wants),
     )
 
 
@@ -199,6 +201,13 @@ def _plugged_nic(what: str, nic: Object, network: Object, running: _Running) -> 
     if (why := pluggable_nic(nic, network)) is not None:
         return Change(NICS, what, How.RESTART, why)
     return running.by_migration(NICS, what)
+
+
+def _on_drain(has: Object, wants: Object) -> Iterator[Change]:
+    wanted = wants.get("evictionStrategy")
+    if wanted and wanted != has.get("evictionStrategy"):
+        what = "what becomes of it when its node is drained"
+        yield Change(DRAIN, what, How.RESTART, "KubeVirt keeps that; none is made for it alone")
 
 
 def _rest(has: Object, wants: Object) -> Iterator[Change]:

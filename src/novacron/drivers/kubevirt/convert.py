@@ -42,6 +42,9 @@ DISK, NETWORK, CDROM = "disk", "network", "cdrom"
 # How many places each class takes in the order in which devices are tried.
 ROOM = {DISK: 1, CDROM: 1, NETWORK: 32}
 POD_NETWORKS = ("", "default", "pod")
+# What becomes of a machine whose node is drained. It is said of every one, because a cluster where
+# nobody said anything stops them all.
+MOVES, STAYS = "LiveMigrateIfPossible", "None"
 # What Microsoft's guests run better with, and no other guest minds.
 ENLIGHTENED = {"relaxed": {}, "vapic": {}, "spinlocks": {"spinlocks": 8191}}
 
@@ -121,6 +124,7 @@ def template(plan: MachinePlan) -> Object:
             "domain": domain,
             "networks": [_network(nic) for nic in nics],
             "volumes": volumes,
+            "evictionStrategy": MOVES if plan.may_move else STAYS,
         },
     }
 

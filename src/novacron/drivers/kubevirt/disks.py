@@ -5,7 +5,7 @@ from typing import Any
 
 from novacron.core.change import Change, How
 from novacron.core.quantity import MIB, format_mib, mib
-from novacron.core.volume import Attachment, SeenVolume
+from novacron.core.volume import Access, Attachment, SeenVolume
 from novacron.drivers.kubevirt.changes import DISKS, plugged
 from novacron.drivers.kubevirt.cluster import Belongings
 from novacron.drivers.kubevirt.names import DISK, GROWN, VOLUME
@@ -68,7 +68,23 @@ def seen_volume(claim: Object, vm: Object | None, instance: Object | None) -> Se
         storage_class=claim["spec"].get("storageClassName"),
         has_mib=has if attachment is Attachment.GROWING else None,
         note=note,
+        access=_access(claim),
+        block=claim["spec"].get("volumeMode") == "Block",
+        bus=_bus(name, vm),
+        device=_told(instance, name).get("target") or None if instance else None,
     )
+
+
+def _access(claim: Object) -> Access | None:
+    modes: list[str] = claim["spec"].get("accessModes") or []
+    return Access(modes[0]) if modes and modes[0] in {*Access} else None
+
+
+def _bus(name: str, vm: Object | None) -> str | None:
+    """Return how the guest is to see a disk, where it is to see it at all."""
+    disks = by_name(template_of(vm).get("domain", {}).get("devices", {}).get("disks"))
+    kinds = ((disks.get(name) or {}).get(kind) or {} for kind in ("disk", "cdrom", "lun"))
+    return next((each["bus"] for each in kinds if "bus" in each), None)
 
 
 def growing(has: Belongings, settings: Settings) -> Iterator[Change]:

@@ -32,6 +32,7 @@ from novacron.drivers.kubevirt.convert import template, virtual_machine
 from novacron.drivers.kubevirt.disks import volume_id_of
 from novacron.drivers.kubevirt.errors import in_our_words, went_away
 from novacron.drivers.kubevirt.facts import facts_of
+from novacron.drivers.kubevirt.fetching import Fetching
 from novacron.drivers.kubevirt.guest_data import GuestData, ReadSource
 from novacron.drivers.kubevirt.imports import Imports, seen_imports
 from novacron.drivers.kubevirt.look import PATIENCE, has_no_node, observed, storage_part
@@ -61,9 +62,9 @@ __all__ = ["KubeVirtDriver"]
 Object = dict[str, Any]
 
 RETAIN = "Retain"
-# How KubeVirt refuses to stop a guest that has ended meanwhile.
-NOT_RUNNING = "VM is not running"
 TRIES = 5
+# How KubeVirt refuses to stop a guest that has ended meanwhile.
+NOT_RUNNING = "is not running"
 A_MOMENT = 0.05
 
 
@@ -96,7 +97,8 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
 
     def __post_init__(self) -> None:
         self._claims = Claims(self.cluster, self.owned)
-        self._imports = Imports(self.cluster, self.owned, self._claims.class_of)
+        fetching = Fetching(self.cluster, self.owned, self.read_source)
+        self._imports = Imports(self.cluster, self.owned, self._claims.class_of, fetching)
         self._attachments = Attachments(self.cluster, self.owned)
         self._guest_data = GuestData(self.cluster, self.owned, self.read_source)
 
@@ -340,7 +342,7 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
             await self.cluster.client.send(Request("update", "PUT", path, {}, body))
         except Conflict as error:
             if NOT_RUNNING not in error.message:
-                raise
+                raise  # otherwise it stopped by itself a moment ago
 
     async def _remove(self, resource: Resource, obj: Object) -> None:
         metadata = obj["metadata"]

@@ -5,7 +5,7 @@ none are as well off, and those that do say so.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from novacron.core.conditions import Condition
@@ -17,6 +17,7 @@ from novacron.core.volume import Reclaim, Volume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.convert import marks
 from novacron.drivers.kubevirt.errors import in_our_words
+from novacron.drivers.kubevirt.fetching import Fetching
 from novacron.drivers.kubevirt.missing import Missing
 from novacron.drivers.kubevirt.names import (
     CLAIMS,
@@ -56,6 +57,7 @@ class Imports:
     cluster: Cluster
     owned: bool
     class_of: Callable[[Volume], str | None]
+    fetching: Fetching
 
     async def ensure(self, plan: MachinePlan, has: Belongings) -> None:
         """Have all that the machine is made from; Missing while something is on its way."""
@@ -64,7 +66,11 @@ class Imports:
         for name, medium in _wanted(plan):
             if name != ISO and has.machine is not None:
                 continue  # what its disk was filled with is history
-            found = known.get(name) or await self._begin(plan, name, medium)
+            found = known.get(name)
+            if found is None or _state(found) is not ImportState.READY:
+                secret = await self.fetching.secret_for(plan, name, medium)
+                fetched = replace(medium, credentials=secret)
+                found = found or await self._begin(plan, name, fetched)
             if _state(found) is ImportState.READY:
                 await self._claimed(found, has)
             else:
@@ -82,6 +88,7 @@ class Imports:
         """Remove all that was brought for a machine; the claims go with it."""
         for each in list(self.cluster.imports.objects(ref.uid)):
             await self._remove(each)
+        await self.fetching.remove(ref)
 
     async def _begin(self, plan: MachinePlan, name: str, medium: Medium) -> Object:
         body = self._body(plan, name, medium)

@@ -14,9 +14,10 @@ from novacron.core.conditions import Condition
 from novacron.core.machine import Hindrance, Observed, Power, Resources
 from novacron.core.quantity import mib
 from novacron.core.volume import Attachment, SeenVolume
-from novacron.drivers.kubevirt.changes import changes
+from novacron.drivers.kubevirt.changes import DRAIN, changes
 from novacron.drivers.kubevirt.cluster import Belongings
 from novacron.drivers.kubevirt.disks import growing, in_order, is_first, seen_volume
+from novacron.drivers.kubevirt.guest_facts import facts_of_guest, interfaces
 from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending
 from novacron.drivers.kubevirt.imports import is_spent, seen_imports
 from novacron.drivers.kubevirt.migrations import moved
@@ -72,7 +73,7 @@ def observed(
         awaits_restart=_awaits_restart(vm, vmi, pending) if settled else (),
         pending=pending,
         recipe=(shown["metadata"].get("annotations") or {}).get(RECIPE) if vm else None,
-        drifted=_drifted(vm, has.claims) if vm else None,
+        drifted=_drifted(vm, has) if vm else None,
         ended=_ended(vmi),
         volumes=(
             *(seen_volume(each, vm, vmi) for each in disks if not is_first(each, vm)),
@@ -87,6 +88,7 @@ def observed(
         unsure=why_unsure(where, node(where)) if power is Power.ON else None,
         parts=_parts(has, hindered),
         hindered=hindered,
+        guest=facts_of_guest(vm, lives),
     )
 
 
@@ -160,12 +162,7 @@ def _vcpus(cpu: Mapping[str, Any]) -> int:
 
 
 def _addresses(vmi: Object | None) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for each in ((vmi or {}).get("status") or {}).get("interfaces") or ():
-        for address in each.get("ipAddresses") or (each.get("ipAddress"),):
-            if address:
-                found[address] = None
-    return tuple(found)
+    return tuple(dict.fromkeys(each for nic in interfaces(vmi) for each in nic.addresses))
 
 
 def _spent(has: Belongings) -> Iterator[SeenVolume]:
@@ -195,10 +192,12 @@ def _awaits_restart(
     if required.get("lastTransitionTime", "") < vmi["metadata"]["creationTimestamp"]:
         return ()
     parts = dict.fromkeys(each.part for each in pending if each.how is How.RESTART)
+    if tuple(parts) == (DRAIN,):
+        return ()  # it is of no account before its node is drained
     return tuple(parts) or ("its template",)
 
 
-def _drifted(vm: Object, claims: tuple[Object, ...]) -> str | None:
+def _drifted(vm: Object, has: Belongings) -> str | None:
     applied = (vm["metadata"].get("annotations") or {}).get(APPLIED)
     if not applied:
         return "somebody took our record off its VirtualMachine"
@@ -208,7 +207,8 @@ def _drifted(vm: Object, claims: tuple[Object, ...]) -> str | None:
     )
     if where is not None:
         return f"somebody changed {where} of its VirtualMachine"
-    there = {_name(claim) for claim in claims}
+    # The claim of an install medium is its import's, and has the name of that.
+    there = {_name(each) for each in (*has.claims, *has.imports)}
     lost = [name for name in _claimed(wanted) if name not in there]
     return f"somebody deleted PersistentVolumeClaim {', '.join(lost)}" if lost else None
 

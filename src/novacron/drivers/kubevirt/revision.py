@@ -24,7 +24,7 @@ def revised(
     asked = wanted["spec"]["template"]
     labels = {**(kept["metadata"].get("labels") or {}), **asked["metadata"]["labels"]}
     spec = joined(vm, instance, asked["spec"], plugs)
-    for name in ("architecture", "evictionStrategy", "terminationGracePeriodSeconds"):
+    for name in ("architecture", "terminationGracePeriodSeconds"):
         if name in kept["spec"]:
             spec[name] = kept["spec"][name]
     metadata = vm["metadata"]

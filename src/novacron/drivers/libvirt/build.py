@@ -12,12 +12,12 @@ import libvirt
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.drivers.libvirt.domain import (
+    Defined,
     Place,
     console_log,
     definition,
     plain_name,
     root_volume,
-    shape_of,
     spare_name,
     volume_prefix,
 )
@@ -27,7 +27,7 @@ from novacron.drivers.libvirt.fitted import Fitted, fitted
 from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.interfaces import Plugged, mac_of
-from novacron.drivers.libvirt.look import Domain, find, needed_volumes, read
+from novacron.drivers.libvirt.look import Domain, find, needed_volumes
 from novacron.drivers.libvirt.mark import Mark, set_mark
 from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
@@ -98,17 +98,18 @@ class Builder:
         volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
         name = domain.configured.name if domain else plain_name(plan.ref)
         try:
-            handle, _ = self._write(plan, name, seed.name, volumes)
+            handle, written = self._write(plan, name, seed.name, volumes)
         except libvirt.libvirtError:
             if domain is not None:
                 raise
             # Another process of ours may have written it down at the same moment.
             if there := find(self.connection, plan.ref.uid):
                 return there
-            handle, _ = self._write(plan, self._free_name(plan), seed.name, volumes)
-        if written := read(handle):
-            return written
-        raise Busy(f"somebody else changes {plan.ref.name} on host {self.host.name}")
+            handle, written = self._write(plan, self._free_name(plan), seed.name, volumes)
+        if domain is not None:
+            return replace(domain, configured=written)
+        off = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_UNKNOWN)
+        return Domain(handle, written, None, *off, without_snapshots=True)
 
     def has_root(self, uid: str) -> bool:
         """Say whether a machine has its first disk, on which its guest's data may be."""
@@ -142,7 +143,7 @@ class Builder:
             return domain
         self._ensure_network(each.port for each in domain.configured.plugged)
         domain.handle.create()
-        return domain.again()
+        return domain.started()
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
         """Give a machine what the plan says, and a running guest as much of it as it can take."""
@@ -164,8 +165,8 @@ class Builder:
         in_use = {seed.name, *(each.seed for each in (domain.running,) if each)}
         if seed.name != domain.configured.seed:
             self._sow(seed)
-        _, mark = self._write(plan, domain.configured.name, seed.name, volumes)
-        mark = self._plugging.make(domain.handle, mark)
+        _, written = self._write(plan, domain.configured.name, seed.name, volumes)
+        mark = self._plugging.make(domain.handle, written.mark)
         in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
         pull_out(domain, wired)
@@ -229,14 +230,18 @@ class Builder:
 
     def _write(
         self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]
-    ) -> tuple[libvirt.virDomain, Mark]:
+    ) -> tuple[libvirt.virDomain, Defined]:
         place = self._place(plan)
         handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
-        shape = shape_of(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
-        mark = replace(Mark.of(plan, volumes), shape=shape, cpu=self.machinery.cpu.key)
+        text = handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
+        written = Defined.parsed(text)
+        if written is None:
+            raise Busy(f"somebody else changes {plan.ref.name} on host {self.host.name}")
+        made = Mark.of(plan, volumes)
+        mark = replace(made, shape=written.shape, cpu=self.machinery.cpu.key)
         set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-        return handle, mark
+        return handle, replace(written, mark=mark)
 
     def _sow(self, seed: Seed) -> None:
         """Make the disk with the first instructions; its name is that of its content."""

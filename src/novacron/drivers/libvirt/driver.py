@@ -121,7 +121,7 @@ class LibvirtDriver(
 
         def look(builder: Builder) -> tuple[list[Observed], dict[str, Usage]]:
             measured = meter.read(builder.connection)
-            ours = read_all(builder.connection)
+            ours = read_all(builder.connection, meter.states)
             usage = {
                 each.uid: by_volume(measured[uuid], each)
                 for each in ours

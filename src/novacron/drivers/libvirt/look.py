@@ -1,10 +1,11 @@
 """What a look at libvirt finds of our machines, in the core's words. Blocks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from itertools import chain
+from types import MappingProxyType
 from typing import TypeVar
 
 import libvirt
@@ -25,10 +26,14 @@ __all__ = [
     "observed",
     "read",
     "read_all",
+    "read_definitions",
     "unless_gone",
 ]
 
 T = TypeVar("T")
+# A domain's state, and the reason for it.
+Turned = tuple[int, int]
+NOTHING_KNOWN: Mapping[str, Turned] = MappingProxyType({})
 
 ADDRESS_AGAIN = timedelta(seconds=1)
 INCOMING = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION)
@@ -44,13 +49,17 @@ ENDED = {
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """One of our domains: its definition, and the guest that runs, if one does."""
+    """One of our domains: its definition, and the guest that runs, if one does.
+
+    Of some it is known that they are ``without_snapshots``, which saves the daemon a question.
+    """
 
     handle: libvirt.virDomain
     configured: Defined
     running: Defined | None
     state: int
     reason: int
+    without_snapshots: bool = False
 
     @property
     def power(self) -> Power:
@@ -62,13 +71,14 @@ class Domain:
         """Return its owner."""
         return self.configured.mark.uid
 
-    def again(self) -> "Domain":
-        """Return how it is now that its guest was started or ended."""
-        state, reason = self.handle.state()
-        running = (
-            None if state == libvirt.VIR_DOMAIN_SHUTOFF else Defined.read(self.handle.XMLDesc())
+    def started(self) -> "Domain":
+        """Return it with a guest that was just started, which has all that is written down."""
+        return replace(
+            self,
+            running=self.configured,
+            state=libvirt.VIR_DOMAIN_RUNNING,
+            reason=libvirt.VIR_DOMAIN_RUNNING_BOOTED,
         )
-        return replace(self, running=running, state=state, reason=reason)
 
 
 def find(connection: libvirt.virConnect, uid: str) -> Domain | None:
@@ -93,9 +103,9 @@ def unless_gone(look: Callable[[], T]) -> T | None:
         return None
 
 
-def read(handle: libvirt.virDomain) -> Domain | None:
-    """Return a domain as it is now, or None when it is not ours."""
-    state, reason = handle.state()
+def read(handle: libvirt.virDomain, turned: Turned | None = None) -> Domain | None:
+    """Return a domain as it is now, or None when it is not ours; its state may be known already."""
+    state, reason = turned or handle.state()
     configured = Defined.read(handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
     if configured is None:
         return None
@@ -103,10 +113,32 @@ def read(handle: libvirt.virDomain) -> Domain | None:
     return Domain(handle, configured, running, state, reason)
 
 
-def read_all(connection: libvirt.virConnect) -> list[Domain]:
-    """Return every domain of ours that is there by the time it is looked at."""
+def read_definitions(connection: libvirt.virConnect) -> Iterator[Defined]:
+    """Return how every domain of ours is written down, whether its guest runs or not."""
+    for handle in connection.listAllDomains():
+        text = unless_gone(partial(handle.XMLDesc, libvirt.VIR_DOMAIN_XML_INACTIVE))
+        if text is not None and (defined := Defined.read(text)) is not None:
+            yield defined
+
+
+def read_all(
+    connection: libvirt.virConnect, states: Mapping[str, Turned] = NOTHING_KNOWN
+) -> list[Domain]:
+    """Return every domain of ours that is there by the time it is looked at.
+
+    Every question about a single domain is asked as often as there are machines, so what is known
+    of many at once comes first: ``states`` by their UUID, and who has snapshots.
+    """
+    flag = libvirt.VIR_CONNECT_LIST_DOMAINS_HAS_SNAPSHOT
+    kept = {handle.UUIDString() for handle in connection.listAllDomains(flag)}
+
+    def seen(handle: libvirt.virDomain) -> Domain | None:
+        uuid = handle.UUIDString()
+        found = read(handle, states.get(uuid))
+        return replace(found, without_snapshots=uuid not in kept) if found else None
+
     handles = connection.listAllDomains()
-    return [found for each in handles if (found := unless_gone(partial(read, each)))]
+    return [found for each in handles if (found := unless_gone(partial(seen, each)))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +171,7 @@ def observed(
     # Never made anew under a guest that runs, whatever became of its files.
     complete = complete or running is not None
     addresses = addresses_of(domain.handle, running) if running else {}
-    snapshots = int(domain.handle.snapshotNum())
+    snapshots = 0 if domain.without_snapshots else int(domain.handle.snapshotNum())
     return Observed(
         uid=uid,
         vm_id=domain_uuid(uid),

@@ -23,9 +23,13 @@ MIB = 1024 * 1024
 
 @dataclass(slots=True)
 class Meter:
-    """Remembers the last reading: how busy a CPU was is a difference of two."""
+    """Remembers the last reading: how busy a CPU was is a difference of two.
+
+    ``states`` are those of all guests at that moment, with the reason for each.
+    """
 
     clock: Callable[[], float] = time.monotonic
+    states: dict[str, tuple[int, int]] = field(default_factory=dict)
     _readings: dict[str, tuple[int, float]] = field(default_factory=dict)
     _measured: dict[str, Usage] = field(default_factory=dict)
 
@@ -38,8 +42,11 @@ class Meter:
         )
         measured: dict[str, Usage] = {}
         readings: dict[str, tuple[int, float]] = {}
+        states: dict[str, tuple[int, int]] = {}
         for handle, stats in connection.getAllDomainStats(STATS, flags):
             uuid = handle.UUIDString()
+            if "state.state" in stats:
+                states[uuid] = (stats["state.state"], stats.get("state.reason", 0))
             readings[uuid] = (stats.get("cpu.time", 0), self.clock())
             cores = self._cores(uuid, readings[uuid])
             if cores is None:
@@ -52,7 +59,7 @@ class Meter:
                 disk_mib=before.disk_mib if disk is None else disk,
                 volumes_mib=tuple(_disks(stats)) or before.volumes_mib,
             )
-        self._readings, self._measured = readings, measured
+        self.states, self._readings, self._measured = states, readings, measured
         return measured
 
     def _cores(self, uuid: str, reading: tuple[int, float]) -> float | None:

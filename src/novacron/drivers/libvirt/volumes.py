@@ -12,7 +12,7 @@ from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.libvirt.belongings import marks_of, storage_marks
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.fitted import PREFIX, Fitted, serial_of
-from novacron.drivers.libvirt.look import Domain, read_all
+from novacron.drivers.libvirt.look import Domain, read_all, read_definitions
 from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.work import HostWork
@@ -71,8 +71,8 @@ class Shelved:
 
 def shelved(builder: Builder) -> Shelved:
     """Look through all pools of a host. Blocks."""
-    domains = read_all(builder.connection)
-    known = {volume.key for domain in domains for volume in domain.configured.mark.volumes}
+    written = read_definitions(builder.connection)
+    known = {volume.key for each in written for volume in each.mark.volumes}
     kept: list[KeptVolume] = []
     ids: set[str] = set()
     for storage_class, pool in _pools(builder):

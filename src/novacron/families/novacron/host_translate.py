@@ -37,6 +37,9 @@ __all__ = ["HostKind"]
 
 Object = dict[str, Any]
 
+# The driver whose hosts are clusters.
+CLUSTER = "kubevirt"
+
 
 class HostKind:
     """How a Host says "host"."""
@@ -95,8 +98,15 @@ def _host(obj: Object) -> DeclaredHost:
         cpu=_cpu(status),
         storage_ids=frozenset(status.get("storageIDs") or ()),
         evictions=_evictions(status.get("evictions")),
-        offers=frozenset((*_offers(status), *classes_of(spec.get(spec["driver"]) or {}))),
+        offers=frozenset((*_offers(status), *_storage(spec))),
     )
+
+
+def _storage(spec: Object) -> Iterator[Offer]:
+    """Return which storage classes it has; a cluster says itself when it lacks one."""
+    if spec["driver"] == CLUSTER:
+        yield Offer(OfferKind.STORAGE, "*")
+    yield from classes_of(spec.get(spec["driver"]) or {})
 
 
 def _drain(written: Object | None) -> Drain | None:

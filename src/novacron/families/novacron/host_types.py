@@ -180,6 +180,13 @@ class HostSpec(Model):
             reason="FieldValueForbidden",
         ),
         Rule(
+            "self.driver != 'kubevirt' || !has(self.endpoint) || self.endpoint == 'kubevirt://'",
+            "a kubevirt cluster that is not the operator's own is reached by credentialsSecret: "
+            "leave endpoint out",
+            field_path=".endpoint",
+            reason="FieldValueForbidden",
+        ),
+        Rule(
             "self.driver != 'simulation' || has(self.simulation)",
             "driver simulation needs simulation with the capacity of the host",
             field_path=".simulation",
@@ -187,13 +194,15 @@ class HostSpec(Model):
         ),
     )
 
-    driver: Literal["simulation", "libvirt"]
-    """Which hypervisor it is."""
+    driver: Literal["simulation", "libvirt", "kubevirt"]
+    """Which hypervisor it is; kubevirt is a whole cluster, which places machines on its nodes
+    itself."""
     endpoint: Annotated[str, Field(max_length=2048)] | None = None
-    """How it is reached: a libvirt URI; a simulated host needs none."""
+    """How it is reached: a libvirt URI; a simulated host and kubevirt need none."""
     credentials_secret: SecretName | None = None
     """Who we are to it: a Secret in the operator's namespace with ca.crt, tls.crt and tls.key for
-    qemu+tls, ssh-privatekey and known_hosts for qemu+ssh."""
+    qemu+tls, ssh-privatekey and known_hosts for qemu+ssh, kubeconfig for a kubevirt cluster that
+    is not the operator's own."""
     node_ref: NodeName | None = None
     """The Node of the cluster that this host is; its labels and taints then count too."""
     labels: Labels = {}

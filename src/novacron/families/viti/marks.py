@@ -5,6 +5,7 @@ __all__ = [
     "BOOT_SOURCE",
     "BOOT_SOURCE_TYPE",
     "CDROM_EJECTED",
+    "CLASS_AS_MADE",
     "FINALIZER",
     "KUBEVIRT_CONFIG",
     "MACHINE",
@@ -25,6 +26,8 @@ MANAGER = "kubevirt-operator"
 KUBEVIRT_CONFIG = "vitistack.io/kubevirt-config"
 # Which one it was made in, as we wrote it down.
 MADE_IN = "vitistack.io/made-in"
+# What its class said when it was made, as we wrote it down.
+CLASS_AS_MADE = "vitistack.io/class-as-made"
 # That a machine may be forgotten whose cluster cannot be reached any more.
 ABANDON = "vitistack.io/abandon"
 # Upstream's signals: the guest is installed, or whoever installs wants the medium out.

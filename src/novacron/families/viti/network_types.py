@@ -140,13 +140,13 @@ class NetworkConfigurationStatus(Model):
     conditions: Annotated[list[Condition], ListMap("type")] = []
     """What is so and what is not."""
     phase: str | None = None
-    """Its state in one word."""
+    """Ready or Failed; with spec.provider, whatever who hands out addresses says."""
     status: str | None = None
-    """Upstream's."""
+    """Upstream's; for those who hand out addresses."""
     message: Text | None = None
     """Why, in a sentence."""
     created: datetime | None = None
-    """When it was first seen."""
+    """Upstream's; for those who hand out addresses."""
     network_interfaces: Annotated[
         list[InterfaceConfiguration], Atomic(), Field(max_length=256)
     ] = []

@@ -77,7 +77,8 @@ def pinned(obj: Object, cluster: str) -> Object:
     pin = pin_of(obj) or Pin(asked_for(obj).secret, cluster)
     record = {"machine": metadata["uid"], "secret": pin.secret, "cluster": pin.cluster}
     notes = {**(metadata.get("annotations") or {}), MADE_IN: orjson.dumps(record).decode()}
-    finalizers = [*(metadata.get("finalizers") or ()), FINALIZER]
+    others = [name for name in metadata.get("finalizers") or () if name != FINALIZER]
+    finalizers = [*others, FINALIZER]
     return {**obj, "metadata": {**metadata, "annotations": notes, "finalizers": finalizers}}
 
 

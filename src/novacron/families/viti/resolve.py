@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from novacron.families.viti.class_pin import base_for
 from novacron.families.viti.hardware import hardware_of
 from novacron.families.viti.media import ejected, image_of, iso_of
 from novacron.families.viti.nics import nics_of
-from novacron.families.viti.sizing import size_of
+from novacron.families.viti.sizing import sized
 from novacron.families.viti.values import Resolved
 
 __all__ = ["is_ours", "resolve", "without_effect"]
@@ -45,7 +46,7 @@ def resolve(obj: Object, classes: Mapping[str, Object], *, new: bool = True) -> 
     """
     spec = obj["spec"]
     return Resolved(
-        size=size_of(spec, classes, new=new),
+        size=sized(spec, base_for(obj, classes, new=new)),
         nics=nics_of(spec, obj["metadata"]["uid"]),
         hardware=hardware_of(spec),
         boot_order=tuple(spec.get("bootOrder") or ()),

@@ -14,7 +14,7 @@ from novacron.families.viti.disks import merged_disks
 from novacron.families.viti.templates import BUILT_IN, DEFAULT_CLASS, ROOT
 from novacron.families.viti.values import Cpu, Size
 
-__all__ = ["TEMPLATE_NOT_FOUND", "size_of"]
+__all__ = ["TEMPLATE_NOT_FOUND", "Base", "base_of", "size_of", "sized"]
 
 Object = dict[str, Any]
 Classes = Mapping[str, Object]
@@ -26,7 +26,7 @@ PROVIDER = "kubevirt"
 
 
 @dataclass(frozen=True, slots=True)
-class _Base:
+class Base:
     """What a template gives; ``cpu`` and ``memory`` are absent where there is no template."""
 
     name: str
@@ -42,7 +42,11 @@ def size_of(spec: Object, classes: Classes, *, new: bool = True) -> Size:
 
     A class that was disabled is refused to new machines only.
     """
-    base = _base(spec, classes, new=new)
+    return sized(spec, base_of(spec, classes, new=new))
+
+
+def sized(spec: Object, base: Base) -> Size:
+    """Return how large a machine is whose template gives it this."""
     cpu, memory = {**base.cpu, **_own_cpu(spec)}, _own_memory(spec) or base.memory
     if not cpu or memory is None:
         raise Rejected(
@@ -56,7 +60,8 @@ def size_of(spec: Object, classes: Classes, *, new: bool = True) -> Size:
     return Size(base.name, Cpu(**cpu), mib(memory), disks)
 
 
-def _base(spec: Object, classes: Classes, *, new: bool) -> _Base:
+def base_of(spec: Object, classes: Classes, *, new: bool = True) -> Base:
+    """Return what a machine's template gives it, as that is now."""
     if name := spec.get("template"):
         if name in BUILT_IN:
             return _built_in(name)
@@ -68,13 +73,13 @@ def _base(spec: Object, classes: Classes, *, new: bool) -> _Base:
     return _default(classes)
 
 
-def _built_in(name: str) -> _Base:
+def _built_in(name: str) -> Base:
     template = BUILT_IN[name]
     root = {"name": ROOT, "size": template.root_disk, "storageClass": DEFAULT_CLASS}
-    return _Base(name, {"cores": template.cores}, template.memory, (root,))
+    return Base(name, {"cores": template.cores}, template.memory, (root,))
 
 
-def _of_class(name: str, found: Object | None, *, new: bool) -> _Base:
+def _of_class(name: str, found: Object | None, *, new: bool) -> Base:
     if found is None:
         raise Rejected(
             f"there is no template {name}: use small, medium or large, or create a MachineClass "
@@ -87,7 +92,7 @@ def _of_class(name: str, found: Object | None, *, new: bool) -> _Base:
     cpu = {key: value for key, value in found["cpu"].items() if value}
     memory, disks = found["memory"], tuple(found.get("disks") or ())
     least, most = memory.get("minQuantity"), memory.get("maxQuantity")
-    return _Base(name, cpu, memory["quantity"], disks, least, most)
+    return Base(name, cpu, memory["quantity"], disks, least, most)
 
 
 def _why_not(found: Object, *, new: bool) -> str | None:
@@ -102,7 +107,7 @@ def _why_not(found: Object, *, new: bool) -> str | None:
     return None
 
 
-def _default(classes: Classes) -> _Base:
+def _default(classes: Classes) -> Base:
     """Return the default class, or nothing: then the machine has to say everything itself."""
     names = sorted(
         name
@@ -115,7 +120,7 @@ def _default(classes: Classes) -> _Base:
             "spec.default to one of them",
             reason=TEMPLATE_NOT_FOUND,
         )
-    return _of_class(names[0], classes[names[0]], new=True) if names else _Base("", {}, None, ())
+    return _of_class(names[0], classes[names[0]], new=True) if names else Base("", {}, None, ())
 
 
 def _own_cpu(spec: Object) -> dict[str, int]:
@@ -134,7 +139,7 @@ def _own_memory(spec: Object) -> str | None:
     return said if said is not None else None if flat is None else str(flat)
 
 
-def _within(base: _Base, memory_mib: int) -> None:
+def _within(base: Base, memory_mib: int) -> None:
     if base.least is not None and memory_mib < mib(base.least):
         raise Rejected(
             f"{format_mib(memory_mib)} of memory is less than MachineClass {base.name} allows: ask "

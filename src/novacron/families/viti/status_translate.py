@@ -7,12 +7,14 @@ from typing import Any
 
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.errors import Rejected
-from novacron.core.machine import Machine, Observed, Power
+from novacron.core.machine import Machine, Nic, Observed, Power
 from novacron.core.quantity import MIB, format_mib
 from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.families.move_record import written_move
 from novacron.families.snapshot_record import written_snapshots
+from novacron.families.viti.class_pin import CLASS_CHANGED
+from novacron.families.viti.guest_status import addresses_in_words, guest_status, nics_seen
 from novacron.families.viti.marks import KUBEVIRT_CONFIG
 from novacron.families.viti.media import ejected, iso_of
 from novacron.families.viti.pin import asked_for, pin_of
@@ -64,12 +66,15 @@ STATES = {
 }
 
 
-def written(obj: Object, machine: Machine, report: MachineReport) -> Object:
+def written(
+    obj: Object, machine: Machine, report: MachineReport, class_changed: Condition | None = None
+) -> Object:
     """Return the whole status after a round; the time in it moves only with a change."""
     before: Object = obj.get("status") or {}
     status = dict(before)
     told = tuple(map(_in_its_words, report.conditions))
     more: dict[str, Condition | None] = {IGNORED: _ignored(obj["spec"]), **_stays(obj)}
+    more[CLASS_CHANGED] = class_changed
     moment = report.at or datetime.now(UTC)
     status["conditions"] = written_conditions(merge_conditions(told, more, moment))
     status["observedGeneration"] = machine.generation
@@ -164,7 +169,6 @@ def _seen(machine: Machine, seen: Observed) -> Object:
         "vmiName": machine.name if runs else None,
         "providerID": seen.vm_id or None,
         "ipAddresses": list(seen.addresses) or None,
-        "ipv6Addresses": [each for each in seen.addresses if ":" in each] or None,
         "nodeName": seen.node,
         "size": {
             "cpus": wanted.vcpus,
@@ -176,7 +180,8 @@ def _seen(machine: Machine, seen: Observed) -> Object:
         "disks": _disks(machine, seen) if there else None,
         "image": _import(machine, seen, machine.first_disk.name),
         "iso": _import(machine, seen, ISO),
-        "networkInterfaces": [_nic(each) for each in _nics(machine)] or None,
+        "networkInterfaces": [_nic(nic, seen) for nic in machine.nics] or None,
+        **guest_status(seen),
     }
 
 
@@ -193,6 +198,10 @@ def _disk(machine: Machine, seen: SeenVolume) -> Object:
         "size": (seen.has_mib if seen.has_mib is not None else seen.size_mib) * MIB,
         "wantedSize": seen.size_mib * MIB if grows else None,
         "storageClass": seen.storage_class,
+        "volumeMode": None if seen.block is None else ("Block" if seen.block else "Filesystem"),
+        "accessModes": [seen.access.value] if seen.access else None,
+        "type": seen.bus,
+        "device": seen.device,
         "state": STATES[seen.attachment],
         "message": seen.note or None,
     }
@@ -213,16 +222,15 @@ def _import(machine: Machine, seen: Observed, disk: str) -> Object | None:
     return {name: value for name, value in entry.items() if value is not None}
 
 
-def _nics(machine: Machine) -> Iterable[Object]:
-    for nic in machine.nics:
-        yield {
-            "name": nic.name,
-            "macAddress": nic.mac,
-            "networkName": nic.network or None,
-        }
-
-
-def _nic(entry: Object) -> Object:
+def _nic(nic: Nic, seen: Observed) -> Object:
+    has = next((each for each in nics_seen(seen) if each.name == nic.name), None)
+    entry: Object = {
+        "name": nic.name,
+        "macAddress": nic.mac,
+        "networkName": nic.network or None,
+        **(addresses_in_words(has.addresses) if has else {}),
+        "state": has.link or None if has else None,
+    }
     return {name: value for name, value in entry.items() if value is not None}
 
 

@@ -23,7 +23,7 @@ class SizeStatus(Model):
     memory: Amount | None = None
     """Memory."""
     disk: Amount | None = None
-    """All disks together."""
+    """The disk to boot from."""
 
 
 class DiskStatus(Model):
@@ -103,7 +103,7 @@ class MachineStatus(Model):
     last_updated: datetime | None = None
     """When this status last changed."""
     resource_version: str | None = None
-    """The resourceVersion of the VirtualMachine that all this was found out from."""
+    """The resourceVersion of the Machine that all this was found out from."""
 
     observed_generation: Count | None = None
     """The metadata.generation that all this was found out for."""
@@ -131,7 +131,7 @@ class MachineStatus(Model):
     provider: str | None = None
     """Who made it."""
     hostname: str | None = None
-    """What the guest calls itself."""
+    """What the guest is told that it is called."""
     architecture: str | None = None
     """The guest's architecture."""
     operating_system: str | None = None

@@ -30,6 +30,7 @@ from novacron.families.snapshot_record import wishes_of
 from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.viti import values
 from novacron.families.viti.addresses import addresses_of
+from novacron.families.viti.class_pin import class_changed, is_recorded, recorded
 from novacron.families.viti.cloud_init import told_by
 from novacron.families.viti.marks import ABANDON, FINALIZER, owned_labels
 from novacron.families.viti.nics import attachment_of, nics_of
@@ -98,13 +99,22 @@ class MachineKind:
         where = pin_of(obj) or asked_for(obj)
         return Holding(metadata["uid"], where.address(metadata["namespace"]), Resources())
 
+    def is_claimed(self, obj: Object) -> bool:
+        """Say whether all is written down that is to be before its machine is made or changed."""
+        return FINALIZER in (obj["metadata"].get("finalizers") or ()) and is_recorded(obj)
+
     def claimed(self, obj: Object, identity: str) -> Object:
-        """Return the object with our finalizer and the record of where its machine is made."""
-        return pinned(obj, identity)
+        """Return the object with our finalizer and the record of where its machine is made.
+
+        And of what it is made by: a class may say something else later.
+        """
+        found = pinned(obj, identity)
+        notes = found["metadata"]["annotations"] | recorded(obj, self._classes())
+        return {**found, "metadata": {**found["metadata"], "annotations": notes}}
 
     def status(self, obj: Object, machine: Machine, report: MachineReport) -> Object:
         """Return the object's whole status after a round."""
-        return written(obj, machine, report)
+        return written(obj, machine, report, class_changed(obj, self._classes()))
 
     def refusal(self, obj: Object, why: Rejected, now: datetime) -> Object:
         """Return the whole status of an object that cannot be a machine, or not yet."""

@@ -107,3 +107,12 @@ def test_interfaces_that_nobody_named_have_names_all_the_same():
     assert names == ["net0", "net1"]
     interfaces = spec["spec"]["domain"]["devices"]["interfaces"]
     assert [each["name"] for each in interfaces] == names
+
+
+@pytest.mark.parametrize(
+    ("may_move", "strategy"), [(True, "LiveMigrateIfPossible"), (False, "None")]
+)
+def test_what_becomes_of_it_on_a_drained_node_is_said_of_every_machine(may_move, strategy):
+    """A cluster where nobody said anything stops them all."""
+    vm = virtual_machine(plan(may_move=may_move), owned=True)
+    assert vm["spec"]["template"]["spec"]["evictionStrategy"] == strategy

@@ -1,8 +1,10 @@
 """What a cluster's objects say of a machine, by objects that a real KubeVirt had."""
 
 from copy import deepcopy
+from dataclasses import replace
 from datetime import timedelta
 
+import orjson
 import pytest
 
 from novacron.core.machine import Power
@@ -221,3 +223,44 @@ def test_a_machine_that_is_deleted_is_leaving():
     has = recorded("running")
     has.machine["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert (observed(has).power, observed(has).changing) == (Power.ON, "delete")
+
+
+def test_what_kubevirt_tells_of_a_guest_is_passed_on():
+    has = recorded("running")
+    has.instance["status"]["guestOSInfo"] = {
+        "prettyName": "Debian GNU/Linux 13 (trixie)",
+        "version": "13",
+        "kernelRelease": "6.12.0",
+    }
+    seen = observed(has)
+    guest = seen.guest
+    assert (guest.state, guest.hostname, guest.architecture) == ("Running", "web", "amd64")
+    assert guest.system == "Debian GNU/Linux 13 (trixie)"
+    assert (guest.system_version, guest.kernel) == ("13", "6.12.0")
+    assert guest.created <= guest.started
+    (nic,) = guest.nics
+    assert (nic.name, nic.addresses, nic.link) == ("default", seen.addresses, "up")
+    first = seen.first_volume
+    assert (first.access.value, first.block, first.bus) == ("ReadWriteOnce", False, "virtio")
+    assert first.device == "vda"
+
+
+def test_a_machine_that_is_off_was_made_and_not_started():
+    guest = observed(recorded("stopped")).guest
+    assert guest.created is not None
+    assert (guest.state, guest.started, guest.nics) == ("Stopped", None, ())
+
+
+def test_the_claim_of_an_install_medium_is_where_its_import_is():
+    """It carries no disk's name, so nobody took it away who did not see it among the disks."""
+    has = recorded("running")
+    note = has.machine["metadata"]["annotations"]
+    applied = orjson.loads(note["novacron.io/applied"])
+    medium = {"name": "iso", "persistentVolumeClaim": {"claimName": "web-iso"}}
+    for template in (applied, has.machine["spec"]["template"]):
+        template["spec"]["volumes"].append(medium)
+    note["novacron.io/applied"] = orjson.dumps(applied).decode()
+    labels = {"novacron.io/machine-uid": "u", "novacron.io/medium": "iso"}
+    brought = {"metadata": {"name": "web-iso", "labels": labels}, "status": {"phase": "Succeeded"}}
+    assert observed(has).drifted == "somebody deleted PersistentVolumeClaim web-iso"
+    assert observed(replace(has, imports=(brought,))).drifted is None
