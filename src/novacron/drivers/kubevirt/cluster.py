@@ -33,7 +33,7 @@ from novacron.runtime.cache import Cache, Change
 from novacron.runtime.client import Client
 from novacron.runtime.errors import ApiError, Forbidden, NotFound, Unauthorized
 from novacron.runtime.reflector import Reflector
-from novacron.runtime.resource import NAMESPACES, Key, Object
+from novacron.runtime.resource import NAMESPACES, Key, Object, key_of
 
 __all__ = ["OWN_TURN", "Belongings", "Cluster", "Index"]
 
@@ -93,6 +93,15 @@ class Index:
         for key in sorted(self.of.get(uid, ())):
             if (obj := self.cache.get(key)) is not None:
                 yield obj
+
+    def heard(self, obj: Object) -> None:
+        """Take in an answer about an object that was there.
+
+        One that is not here any more was deleted meanwhile, and that was told sooner than the
+        answer came: nobody would ever tell of it again.
+        """
+        if key_of(obj) in self.cache:
+            self.cache.seen(obj)
 
     def _changed(self, change: Change) -> None:
         before = self._uids.get(change.key)

@@ -182,7 +182,7 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
                 if not belongs_to(vm, ref.uid):
                     break
             else:
-                self.cluster.machines.cache.seen(changed)
+                self.cluster.machines.heard(changed)
                 return changed
         raise Busy(f"VirtualMachine {ref.name} is being changed by somebody else")
 
@@ -197,7 +197,7 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
             if has.machine["spec"].get("runStrategy") != strategy:
                 patch = {"spec": {"runStrategy": strategy, "running": None}}
                 vm = await self.cluster.client.patch(MACHINES, ref.name, patch, ref.namespace)
-                self.cluster.machines.cache.seen(vm)
+                self.cluster.machines.heard(vm)
             if force and want is Power.OFF and has.instance is not None:
                 await self._unplug(ref)
         return Accepted(seen=self._seen(self.cluster.of(ref.uid)))
@@ -320,7 +320,7 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
         with suppress(NotFound):
             found = await self.cluster.client.get(MACHINES, ref.name, ref.namespace)
             if is_known(found, ref.uid):
-                self.cluster.machines.cache.seen(found)
+                self.cluster.machines.heard(found)
 
     async def _heard_of_again(self, ref: MachineRef) -> Object | None:
         """Return a VirtualMachine that had lost the label by which the cluster tells of it."""

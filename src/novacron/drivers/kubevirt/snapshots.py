@@ -121,7 +121,7 @@ class MachineSnapshots:
             with in_our_words():
                 patch = {"spec": {"runStrategy": "Halted", "running": None}}
                 vm = await self.cluster.client.patch(MACHINES, ref.name, patch, ref.namespace)
-            self.cluster.machines.cache.seen(vm)
+            self.cluster.machines.heard(vm)
         return has.instance is None
 
     async def _go_back(self, ref: MachineRef, order: RestoreOrder, found: Object) -> None:

@@ -188,7 +188,7 @@ class Claims:
         changed = await self.cluster.client.patch(
             CLAIMS, metadata["name"], patch, metadata["namespace"]
         )
-        self.cluster.claims.cache.seen(changed)
+        self.cluster.claims.heard(changed)
         return changed
 
 

@@ -37,6 +37,19 @@ def vm(name: str, version: int, **status: Any) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {}, "status": status}
 
 
+def test_an_answer_about_what_was_deleted_meanwhile_brings_nothing_back() -> None:
+    """A watch may tell of the deletion before the answer comes, and never tells of it again."""
+    cluster = Cluster("here", nobody)
+    cluster.machines.cache.seen(vm("gone", 1))
+    cluster.machines.heard(vm("gone", 2))
+    found = cluster.of("gone").machine
+    assert found is not None
+    assert found["metadata"]["resourceVersion"] == "2"
+    cluster.machines.cache.gone(vm("gone", 4))
+    cluster.machines.heard(vm("gone", 3))
+    assert cluster.of("gone").machine is None
+
+
 def test_kubevirt_that_acts_on_others_is_busy_and_not_gone() -> None:
     clock = Clock()
     cluster = Cluster("here", nobody, now=clock)
