@@ -51,13 +51,12 @@ def observed(
     hindered = hindrance(has) if changing == "start" else None
     configured = _configured(vm or {}, has.claims)
     runs = _current(vmi, configured) if vmi and power is Power.ON else configured
-    movable = condition(vmi, "LiveMigratable")
     settled = vm is not None and vmi is not None and power is Power.ON and not changing
     pending = _pending(has, settings) if settled else ()
     # What is left of a guest that has ended is nowhere, and has the addresses it had.
     lives = vmi if _ended(vmi) is None else None
     where = (lives or {}).get("status", {}).get("nodeName")
-    disks = in_order(has.claims, vm)
+    first, volumes = _disks(has)
     return Observed(
         uid=shown["metadata"]["labels"][UID],
         vm_id=shown["metadata"]["uid"],
@@ -66,7 +65,7 @@ def observed(
         changing=changing,
         addresses=_addresses(lives),
         live_migratable=True,
-        immovable=movable.get("message") if movable.get("status") == "False" else None,
+        immovable=_immovable(vmi),
         abandoned=changing == "create",
         due=(PATIENCE if hindered else SLOW) if changing else None,
         after_restart=configured if configured != runs else None,
@@ -75,14 +74,9 @@ def observed(
         recipe=(shown["metadata"].get("annotations") or {}).get(RECIPE) if vm else None,
         drifted=_drifted(vm, has) if vm else None,
         ended=_ended(vmi),
-        volumes=(
-            *(seen_volume(each, vm, vmi) for each in disks if not is_first(each, vm)),
-            *_spent(has),
-        ),
+        volumes=volumes,
         imports=seen_imports(has),
-        first_volume=next(
-            (seen_volume(each, vm, vmi) for each in disks if is_first(each, vm)), None
-        ),
+        first_volume=first,
         node=where,
         moved=moved(vmi),
         unsure=why_unsure(where, node(where)) if power is Power.ON else None,
@@ -90,6 +84,23 @@ def observed(
         hindered=hindered,
         guest=facts_of_guest(vm, lives),
     )
+
+
+def _disks(has: Belongings) -> tuple[SeenVolume | None, tuple[SeenVolume, ...]]:
+    """Return the first disk, and all others in the order in which the machine lists them."""
+    vm, first, others = has.machine, None, []
+    for claim in in_order(has.claims, vm):
+        seen = seen_volume(claim, vm, has.instance)
+        if is_first(claim, vm):
+            first = seen
+        else:
+            others.append(seen)
+    return first, (*others, *_spent(has))
+
+
+def _immovable(vmi: Object | None) -> str | None:
+    movable = condition(vmi, "LiveMigratable")
+    return movable.get("message") if movable.get("status") == "False" else None
 
 
 def has_no_node(vmi: Object) -> bool:
