@@ -115,6 +115,8 @@ def test_volumes_come_and_go_between_snapshots(real: LibvirtStage) -> None:
     person.ok("create", "first", "--memory", "--wait")
     real.patch("shelves", {"template": {"spec": {"volumes": [DATA, LATE]}}})
     real.scene.until("shelves", lambda obj: attached(obj) == {"data", "late"})
+    # The guest's kernel takes a moment to find what was plugged in.
+    person.shell("for _ in $(seq 100); do [ -b /dev/vdd ] && break; sleep 0.1; done")
     person.shell("mke2fs -q /dev/vdd; mkdir -p /mnt/late; mount /dev/vdd /mnt/late")
     person.shell("echo mine >/mnt/late/notes; sync; umount /mnt/late")
     note(person, "after")

@@ -139,7 +139,16 @@ class LibvirtDriver(
 
             return [one for each in ours if (one := unless_gone(partial(seen, each)))], usage
 
-        found, self._usage = await self._work(look)
+        before = dict(self._seen)
+        listed, self._usage = await self._work(look)
+        # A look at all takes a while: what was seen of one meanwhile is newer, and news of any
+        # later change are still to come.
+        found = [
+            noted
+            if (noted := self._seen.get(each.vm_id, each)) is not before.get(each.vm_id)
+            else each
+            for each in listed
+        ]
         self._seen = {seen.vm_id: seen for seen in found}
         return found
 
