@@ -202,8 +202,12 @@ def test_the_api_server_reaches_the_webhook_by_its_service(site: Site) -> None:
 
 def test_what_was_installed_shows_no_difference(site: Site) -> None:
     """Neither what the server filled in nor what the operator did: Argo CD would undo it."""
-    told = site.plane.kubectl("get", CONFIGURATION, "-o", "json")
-    assert json.loads(told)["webhooks"]
+
+    def filled_in() -> bool:
+        told = site.plane.kubectl("get", CONFIGURATION, "-o", "json")
+        return bool(json.loads(told).get("webhooks"))
+
+    eventually(filled_in, site.story)
     manifest = site.helm.run("get", "manifest", "novacron", "--namespace", OWN)
     how = ("diff", "--server-side", "--force-conflicts", "-f", "-")
     command = [site.plane.binaries / "kubectl", "--kubeconfig", site.plane.kubeconfig, *how]
