@@ -38,6 +38,7 @@ class InventoryWatch:
     _measures: dict[str, Measures] = field(default_factory=dict)
     _listed: dict[str, tuple[float, str, Observed]] = field(default_factory=dict)
     _looking: set[str] = field(default_factory=set)
+    _news: list[set[str]] = field(default_factory=list)
 
     async def run(self) -> None:
         """Go round all hosts for ever."""
@@ -68,6 +69,8 @@ class InventoryWatch:
         driver: object = self.drivers.named(host)
         if not isinstance(driver, Inventory):
             return True
+        news: set[str] = set()
+        self._news.append(news)
         try:
             machines = await driver.machines(host)
         except DriverError as error:
@@ -75,8 +78,10 @@ class InventoryWatch:
                 # Nobody can tell how they are any more, which is to be said of each.
                 self._wake(self.ledger.machines_on(host))
             return False
+        finally:
+            self._news = [each for each in self._news if each is not news]
         returned = self.drivers.answered(host)
-        self._compare(host, machines, everything=returned)
+        self._compare(host, machines, news, everything=returned)
         return True
 
     async def locate(self, uid: str) -> str | None:
@@ -100,7 +105,9 @@ class InventoryWatch:
             if seen.usage is not None and (owner := self.ledger.owners.get(uid)) is not None
         ]
 
-    def _compare(self, host: str, machines: Sequence[Observed], *, everything: bool) -> None:
+    def _compare(
+        self, host: str, machines: Sequence[Observed], news: set[str], *, everything: bool
+    ) -> None:
         before = self._before.get(host)
         now = {seen.uid: seen for seen in machines}
         self._before[host] = now
@@ -110,7 +117,8 @@ class InventoryWatch:
             measures = self._measures.setdefault(host, Measures())
             others = {uid for uid, seen in now.items() if _differs(before, seen)}
             changed = others | measures.news({uid: seen.usage for uid, seen in now.items()}, others)
-            self._list(host, {uid: now[uid] for uid in changed})
+            # Of whom there were news during the look, it may tell what was before them.
+            self._list(host, {uid: now[uid] for uid in changed - news})
             self._wake([*changed, *(before.keys() - now.keys())])
 
     def _list(self, host: str, changed: Mapping[str, Observed]) -> None:
@@ -127,13 +135,20 @@ class InventoryWatch:
 
     def noted(self, host: str, seen: Observed) -> None:
         """Take note of how a round left a machine: what the next look finds the same is no news."""
+        self._outdate(seen.uid)
         if (known := self._before.get(host)) is not None:
             known[seen.uid] = seen
 
     def heard(self, uid: str) -> None:
         """Have a machine looked at of which its host told news."""
-        self._listed.pop(uid, None)
+        self._outdate(uid)
         self._wake([uid])
+
+    def _outdate(self, uid: str) -> None:
+        """Believe of a machine no list any more that was begun before now."""
+        self._listed.pop(uid, None)
+        for each in self._news:
+            each.add(uid)
 
     def _wake(self, uids: Iterable[str]) -> None:
         for uid in uids:

@@ -1,6 +1,7 @@
 """What a list of all machines of a host brings to light, and what it spares."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from novacron.app.registry import HOST_KIND
 from novacron.controllers import inventory
 from novacron.controllers.inventory import InventoryWatch
 from novacron.controllers.ledger import Ledger, Owner
-from novacron.core.driver import Driver
+from novacron.core.driver import Driver, Inventory
 from novacron.core.machine import Observed, Power
 from novacron.runtime.resource import Key, Resource
 from unit.controllers.stage import World
@@ -99,4 +100,28 @@ async def test_news_and_time_make_a_list_worthless(
     await watched.world.driver.set_power(watched.world.machine.ref, Power.OFF, force=True)
     await watched.listed()
     monkeypatch.setattr(inventory, "JUST_NOW", timedelta(0))
+    assert watched.just_listed() is None
+
+
+@pytest.mark.parametrize("source", ["the host", "a round"])
+async def test_a_list_tells_nothing_of_whom_there_were_news_meanwhile(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    """What it says of them may be older than the news; it is still noticed that they changed."""
+    watch, uid = watched.watch, watched.world.machine.uid
+
+    @dataclass
+    class Slow:
+        driver: Inventory
+
+        async def machines(self, host: str) -> Sequence[Observed]:
+            found = await self.driver.machines(host)
+            if source == "the host":
+                watch.heard(uid)
+            else:
+                watch.noted(host, replace(found[0], power=Power.OFF))
+            return found
+
+    monkeypatch.setattr(watched, "named", lambda _: Slow(watched.world.driver))
+    assert watched.owner in await watched.listed()
     assert watched.just_listed() is None

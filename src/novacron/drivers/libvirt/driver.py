@@ -85,6 +85,7 @@ class LibvirtDriver(
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
         self._seen: dict[str, Observed] = {}
+        self._starting: set[str] = set()
         self._stock = Stock(workshop, host.image_cache_bytes)
         self._building = Building(
             self._stock, locate, self._work, self._work_long, self._changed_uid
@@ -141,14 +142,7 @@ class LibvirtDriver(
 
         before = dict(self._seen)
         listed, self._usage = await self._work(look)
-        # A look at all takes a while: what was seen of one meanwhile is newer, and news of any
-        # later change are still to come.
-        found = [
-            noted
-            if (noted := self._seen.get(each.vm_id, each)) is not before.get(each.vm_id)
-            else each
-            for each in listed
-        ]
+        found = [self._newest(each, before.get(each.vm_id)) for each in listed]
         self._seen = {seen.vm_id: seen for seen in found}
         return found
 
@@ -203,18 +197,16 @@ class LibvirtDriver(
 
     async def _start(self, ref: MachineRef) -> Accepted:
         self._require_idle(ref.uid)
-        known = self._known()
-        if (before := self._seen.get(domain_uuid(ref.uid))) is not None:
-            self._noted(replace(before, power=Power.ON))  # that it starts will be no news
+        known, uuid = self._known(), domain_uuid(ref.uid)
 
         def start(builder: Builder) -> Observed:
             return seen_by(builder, builder.start(present(builder, ref)), known, complete=True)
 
+        self._starting.add(uuid)
         try:
             return Accepted(seen=self._noted(await self._work(start)))
-        except BaseException:
-            self._noted(before)
-            raise
+        finally:
+            self._starting.discard(uuid)
 
     async def delete(self, ref: MachineRef) -> Accepted:
         """Remove the machine and all it owns. An absent machine is success."""
@@ -261,6 +253,11 @@ class LibvirtDriver(
             self._errands.those(RESTORE),
         )
 
+    def _newest(self, listed: Observed, before: Observed | None) -> Observed:
+        """Return what was seen of a machine while all were looked at, which takes longer."""
+        noted = self._seen.get(listed.vm_id)
+        return listed if noted is None or noted is before else noted
+
     def _noted(self, seen: Observed | None) -> Observed | None:
         if seen is not None:
             self._seen[seen.vm_id] = seen
@@ -294,8 +291,11 @@ class LibvirtDriver(
 
     def _heard(self, uuid: str, power: Power | None) -> None:
         seen = self._seen.get(uuid)
+        if seen is None or self._building.has(seen.uid):
+            return
         # What was seen already, and what we do ourselves and tell of in the end, is no news.
-        if seen is not None and seen.power is not power and not self._building.has(seen.uid):
+        expected = Power.ON if uuid in self._starting else seen.power
+        if expected is not power:
             self._changed_uid(seen.uid)
 
     def _changed_uid(self, uid: str) -> None:

@@ -1,14 +1,21 @@
 """A machine whose image is on its host already is made, and started, by an order each."""
 
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from functools import partialmethod
+from typing import Any
 
 import libvirt
 import pytest
 
 from libvirt_daemon import LibvirtDaemon
 from novacron.core.driver import Accepted
-from novacron.core.machine import Power
+from novacron.core.machine import Observed, Power
 from novacron.drivers.libvirt import LibvirtDriver
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.look import read_all
 from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, left_on, machine
 
 
@@ -80,3 +87,51 @@ async def test_a_start_of_ours_is_no_news(driver: LibvirtDriver) -> None:
     assert plan.ref.uid not in news
     for each in (plan, other):
         await deleted(driver, each)
+
+
+class Held:
+    """A function that waits, once it was called, until it may end."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.begun, self.may_end = threading.Event(), threading.Event()
+
+    def __call__(self, *given: Any) -> Any:
+        found = self.function(*given)
+        self.begun.set()
+        assert self.may_end.wait(20)
+        return found
+
+    async def begins(self) -> None:
+        assert await asyncio.to_thread(self.begun.wait, 20)
+
+
+async def test_a_look_at_all_tells_nothing_half_true_of_what_is_started_meanwhile(
+    driver: LibvirtDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it starts how it was, afterwards all there is to say of a guest that runs."""
+    plan = machine()
+    made = (await driver.create(plan)).seen
+    reads, start = Held(read_all), Held(Builder.start)
+    monkeypatch.setattr("novacron.drivers.libvirt.driver.read_all", reads)
+    monkeypatch.setattr(Builder, "start", partialmethod(start))
+
+    async def listed(look: Awaitable[Sequence[Observed]]) -> list[Observed]:
+        return [each for each in await look if each.uid == plan.ref.uid]
+
+    during = asyncio.create_task(driver.machines("far"))
+    await reads.begins()
+    starting = asyncio.create_task(driver.set_power(plan.ref, Power.ON))
+    await start.begins()
+    reads.may_end.set()
+    assert await listed(during) == [made]
+
+    reads.begun.clear()
+    reads.may_end.clear()
+    across = asyncio.create_task(driver.machines("far"))
+    await reads.begins()
+    start.may_end.set()
+    seen = (await starting).seen
+    reads.may_end.set()
+    assert await listed(across) == [seen]
+    await deleted(driver, plan)
