@@ -6,23 +6,18 @@ there already.
 
 import base64
 from dataclasses import dataclass
-from typing import Any
 
 from novacron.core.cloud_init import Source
 from novacron.core.conditions import Condition
 from novacron.core.image import Medium
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.drivers.kubevirt.cluster import Cluster
-from novacron.drivers.kubevirt.convert import marks
 from novacron.drivers.kubevirt.guest_data import ReadSource
-from novacron.drivers.kubevirt.missing import Missing, is_namespace, name_taken, no_namespace
+from novacron.drivers.kubevirt.missing import Missing
 from novacron.drivers.kubevirt.names import ISO, SECRETS
-from novacron.drivers.kubevirt.ownership import belongs_to
-from novacron.runtime.errors import AlreadyExists, NotFound
+from novacron.drivers.kubevirt.own_secrets import OwnSecrets
 
 __all__ = ["Fetching"]
-
-Object = dict[str, Any]
 
 # What CDI reads of such a Secret: a name and a password, or the two halves of an access key.
 ENTRIES = ("accessKeyId", "secretKey")
@@ -44,24 +39,8 @@ class Fetching:
         if medium.credentials is None or self.owned:
             return medium.credentials
         name = _copy_name(plan.ref, disk)
-        body = {
-            "apiVersion": SECRETS.api_version,
-            "kind": SECRETS.kind,
-            "metadata": {
-                "name": name,
-                "namespace": plan.ref.namespace,
-                **marks(plan, owned=False),
-            },
-            "data": await self._entries(plan.ref, medium.credentials),
-        }
-        try:
-            await self.cluster.client.create(SECRETS, body)
-        except AlreadyExists:
-            await self._renew(plan.ref, body)
-        except NotFound as error:
-            if is_namespace(error):
-                raise no_namespace(self.cluster.name, plan.ref.namespace) from error
-            raise
+        data = await self._entries(plan.ref, medium.credentials)
+        await self._secrets.keep(plan, name, data, "StorageReady")
         return name
 
     async def remove(self, ref: MachineRef) -> None:
@@ -69,14 +48,11 @@ class Fetching:
         if self.owned:
             return
         for name in {_copy_name(ref, disk) for disk in ("", ISO)}:
-            try:
-                found = await self.cluster.client.get(SECRETS, name, ref.namespace)
-                if belongs_to(found, ref.uid):
-                    await self.cluster.client.delete(
-                        SECRETS, name, ref.namespace, uid=found["metadata"]["uid"]
-                    )
-            except NotFound:
-                continue
+            await self._secrets.remove(ref, name)
+
+    @property
+    def _secrets(self) -> OwnSecrets:
+        return OwnSecrets(self.cluster, self.owned)
 
     async def _entries(self, ref: MachineRef, secret: str) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -91,14 +67,6 @@ class Fetching:
                 raise Missing("CredentialsNotFound", message, part)
             found[key] = base64.b64encode(content).decode()
         return found
-
-    async def _renew(self, ref: MachineRef, body: Object) -> None:
-        name = body["metadata"]["name"]
-        found = await self.cluster.client.get(SECRETS, name, ref.namespace)
-        if not belongs_to(found, ref.uid):
-            raise name_taken(SECRETS.kind, name, "StorageReady", "give the machine another name")
-        if found.get("data") != body["data"]:
-            await self.cluster.client.replace(SECRETS, {**found, "data": body["data"]})
 
 
 def _copy_name(ref: MachineRef, disk: str) -> str:

@@ -3,26 +3,22 @@
 import base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
 from novacron.core.cloud_init import Source, Told
 from novacron.core.conditions import Condition
-from novacron.core.errors import Busy
 from novacron.core.guest_network import network_configuration
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.multi_part import joined
 from novacron.drivers.kubevirt.cluster import Cluster
-from novacron.drivers.kubevirt.convert import has_addresses, marks
-from novacron.drivers.kubevirt.missing import Missing, name_taken
-from novacron.drivers.kubevirt.names import SECRETS, secret_name
-from novacron.drivers.kubevirt.ownership import belongs_to
-from novacron.runtime.errors import AlreadyExists, NotFound
+from novacron.drivers.kubevirt.convert import has_addresses
+from novacron.drivers.kubevirt.missing import Missing
+from novacron.drivers.kubevirt.names import secret_name
+from novacron.drivers.kubevirt.own_secrets import OwnSecrets
 
 __all__ = ["GuestData", "ReadSource"]
 
-Object = dict[str, Any]
 # Reads an entry of a Secret or ConfigMap where machines are declared, by namespace; None if absent.
 ReadSource = Callable[[str, Source], Awaitable[bytes | None]]
 
@@ -43,34 +39,17 @@ class GuestData:
         data = await self._data(plan)
         if not data:
             return
-        body = {
-            "apiVersion": SECRETS.api_version,
-            "kind": SECRETS.kind,
-            "metadata": {
-                "name": secret_name(plan.ref),
-                "namespace": plan.ref.namespace,
-                **marks(plan, owned=self.owned),
-            },
-            "data": data,
-        }
-        if made and await self._is_kept(plan.ref, body):
-            return
-        try:
-            await self.cluster.client.create(SECRETS, body)
-        except AlreadyExists:
-            if not await self._is_kept(plan.ref, body):
-                raise Busy(f"Secret {secret_name(plan.ref)} was just deleted: look again") from None
+        await self._secrets.keep(
+            plan, secret_name(plan.ref), data, "VirtualMachineReady", likely=made
+        )
 
     async def remove(self, ref: MachineRef) -> None:
         """Remove what was kept for a machine."""
-        try:
-            found = await self.cluster.client.get(SECRETS, secret_name(ref), ref.namespace)
-            if belongs_to(found, ref.uid):
-                await self.cluster.client.delete(
-                    SECRETS, secret_name(ref), ref.namespace, uid=found["metadata"]["uid"]
-                )
-        except NotFound:
-            return
+        await self._secrets.remove(ref, secret_name(ref))
+
+    @property
+    def _secrets(self) -> OwnSecrets:
+        return OwnSecrets(self.cluster, self.owned)
 
     async def _data(self, plan: MachinePlan) -> dict[str, str]:
         told = plan.told or Told()
@@ -96,16 +75,3 @@ class GuestData:
             part = Condition("VirtualMachineReady", "False", "VMFailed", message)
             raise Missing("CloudInitSourceNotFound", message, part)
         return content
-
-    async def _is_kept(self, ref: MachineRef, body: Object) -> bool:
-        """Have a Secret that is there say what it is to; say whether it is there."""
-        try:
-            found = await self.cluster.client.get(SECRETS, secret_name(ref), ref.namespace)
-        except NotFound:
-            return False
-        if not belongs_to(found, ref.uid):
-            remedy = "give the machine another name"
-            raise name_taken(SECRETS.kind, secret_name(ref), "VirtualMachineReady", remedy)
-        if found.get("data") != body["data"]:
-            await self.cluster.client.replace(SECRETS, {**found, "data": body["data"]})
-        return True
