@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from novacron.localcluster.controlplane import ControlPlane
+from novacron.runtime import issuing_apart
 from novacron.runtime.admission import Webhooks
 from novacron.runtime.certificate_pair import Certificates, Lifetimes
 from novacron.runtime.certificates import CertificateSecret
@@ -308,6 +309,25 @@ async def test_replicas_that_start_together_share_one_secret(
     assert (await client.get(SECRETS, key.name, namespace))["type"] == "kubernetes.io/tls"
 
 
+async def test_certificates_are_made_once_and_then_left_alone(
+    client: Client, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the API server was told of their authority: each look at them is a process."""
+    ordered = 0
+
+    async def counted(*given: Any) -> Certificates:
+        nonlocal ordered
+        ordered += 1
+        return await order(*given)
+
+    order = issuing_apart._ordered
+    monkeypatch.setattr(issuing_apart, "_ordered", counted)
+    leader = CertificateSecret(client, Key(namespace, "webhooks"), HOSTS)
+    made = await leader.renew(b"")
+    assert await leader.renew(made.authorities) == made
+    assert ordered == 1
+
+
 @pytest.mark.parametrize("deleted", [True, False])
 async def test_a_lost_or_damaged_secret_is_restored_from_memory(
     client: Client, namespace: str, deleted: bool
@@ -351,7 +371,8 @@ async def test_certificate_authority_and_leader_are_replaced_under_load_without_
     webhooks = Webhooks()
     webhooks.mutate(widgets, greet)
     webhooks.validate(widgets, judge)
-    leader = Operator(client, namespace, webhooks, now=now - timedelta(days=1))
+    # Long enough ago for what was found good then to be looked at again.
+    leader = Operator(client, namespace, webhooks, now=now - LIFETIMES.server / 9)
     await leader.start(aged)
     follower = Operator(client, namespace, webhooks, leader.name, leads=False)
     await follower.start()

@@ -24,6 +24,11 @@ class Certificates:
     authorities: bytes
     authority_key: bytes = field(repr=False)
 
+    @property
+    def change_authority(self) -> bool:
+        """Whether one authority takes over from another: then it matters whom others trust."""
+        return self.authorities.count(b"BEGIN CERTIFICATE") > 1
+
     def install(self, context: ssl.SSLContext) -> None:
         """Let a context present this pair in all handshakes from now on."""
         # The ssl module reads key pairs from files only; this one is ours alone and gone at once.
