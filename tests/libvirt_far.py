@@ -19,9 +19,9 @@ from pathlib import Path
 from certificates import Authority
 from libvirt_daemon import LibvirtDaemon, own_daemon
 from novacron.guests.tiny.debs import Debs, unpack
+from novacron.localcluster.ports import free_port
 from novacron.workplace.home import Home
 from novacron.workplace.progress import Silent
-from operators import free_port
 
 __all__ = ["FarHost", "far_host"]
 

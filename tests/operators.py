@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import time
 import urllib.error
 import urllib.request
@@ -17,8 +16,9 @@ from forked import Forked
 from novacron.app.definitions import crds
 from novacron.app.rights import OPERATOR, WEBHOOKS, rbac
 from novacron.localcluster.controlplane import ControlPlane
+from novacron.localcluster.ports import free_port
 
-__all__ = ["RunningOperator", "eventually", "free_port", "install"]
+__all__ = ["RunningOperator", "eventually", "install"]
 
 PATIENCE_SECONDS = 60.0
 
@@ -28,14 +28,6 @@ def install(plane: ControlPlane) -> None:
     for definition in crds(["all"]):
         declared.install(plane, yaml.safe_dump(definition), definition["metadata"]["name"])
     plane.kubectl("apply", "--server-side", "-f", "-", input=yaml.safe_dump_all(rbac(["all"])))
-
-
-def free_port() -> int:
-    """Return a port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def eventually(

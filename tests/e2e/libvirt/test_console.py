@@ -27,7 +27,8 @@ from libvirt_daemon import LibvirtDaemon, own_daemon
 from machines import host, virtual_machine
 from novacron.core.machine import MachinePlan, MachineRef, Power, Resources
 from novacron.localcluster.controlplane import ControlPlane
-from operators import eventually, free_port
+from novacron.localcluster.ports import free_port
+from operators import eventually
 from pseudo_terminal import PseudoTerminal
 from unit.drivers.libvirt.hosts import created, driver_for
 

@@ -22,7 +22,8 @@ from libvirt_daemon import own_daemon
 from machines import condition
 from novacron.drivers.libvirt.shelf import Shelf
 from novacron.localcluster.controlplane import ControlPlane
-from operators import RunningOperator, eventually, free_port
+from novacron.localcluster.ports import free_port
+from operators import RunningOperator, eventually
 
 Object = dict[str, Any]
 

@@ -10,7 +10,8 @@ import versitygw
 from novacron.core.errors import Busy, Rejected
 from novacron.images import Bucket, Limits, Reach, open_image, s3_bytes
 from novacron.images.s3 import signed
-from operators import eventually, free_port
+from novacron.localcluster.ports import free_port
+from operators import eventually
 
 DISK = (b"\0" * 510 + b"\x55\xaa").ljust(3_000_000, b"d")
 KEY = "images/a disk+1.raw"
