@@ -74,7 +74,7 @@ runcmd:
 def machine(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guest]:
     directory = tmp_path_factory.mktemp("tiny")
     seed = directory / "seed.iso"
-    seed.write_bytes(nocloud_image(META_DATA, USER_DATA, NETWORK_CONFIG))
+    seed.write_bytes(bytes(nocloud_image(META_DATA, USER_DATA, NETWORK_CONFIG)))
     disk = overlay(tiny, directory / "root.qcow2", 300)
     guest = Guest(
         directory,

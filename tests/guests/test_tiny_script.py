@@ -67,7 +67,9 @@ def guest(tiny: Path, tmp_path: Path) -> Iterator[Guest]:
 def test_a_script_runs_once_for_each_instance_whatever_happens_to_the_power(guest, tmp_path):
     """A machine is told who it is by its instance, not by how often it was switched on."""
     seed = tmp_path / "seed.iso"
-    seed.write_bytes(nocloud_image("instance-id: first\nlocal-hostname: db.example.test\n", SCRIPT))
+    seed.write_bytes(
+        bytes(nocloud_image("instance-id: first\nlocal-hostname: db.example.test\n", SCRIPT))
+    )
     guest.start()
     ready = guest.ready()
     assert (ready["name"], ready["ip"], ready["boot"]) == ("db", "10.0.2.15", "1")
@@ -77,7 +79,7 @@ def test_a_script_runs_once_for_each_instance_whatever_happens_to_the_power(gues
     guest.shell("echo mine >/srv/kept; sync")
     _lose_power_while_growing(guest)
 
-    seed.write_bytes(nocloud_image("instance-id: second\n", SCRIPT))
+    seed.write_bytes(bytes(nocloud_image("instance-id: second\n", SCRIPT)))
     guest.start()
     ready = guest.ready()
     assert (ready["name"], ready["boot"]) == ("tiny", "2")
@@ -92,7 +94,9 @@ def test_a_seed_that_cannot_be_used_is_named_and_a_late_network_is_used(tiny, tm
     """Silence would look like a guest that is broken; and a cable may be plugged in later."""
     seed = tmp_path / "seed.iso"
     mime = "Content-Type: multipart/mixed; boundary=x\n\n--x--\n"
-    seed.write_bytes(nocloud_image("instance-id: [secret\n", mime, "version: 1\nconfig: []\n"))
+    seed.write_bytes(
+        bytes(nocloud_image("instance-id: [secret\n", mime, "version: 1\nconfig: []\n"))
+    )
     disk = overlay(tiny, tmp_path / "root.qcow2", 64)
     nic = ["-netdev", "user,id=lan", "-device", "virtio-net-pci,netdev=lan,id=nic"]
     guest = Guest(

@@ -5,10 +5,11 @@ of ISO 9660 and under its real names in Joliet. It knows nothing about what the 
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-__all__ = ["iso9660"]
+__all__ = ["Volume", "iso9660"]
 
 SECTOR = 2048
 SYSTEM_AREA = 16 * SECTOR
@@ -51,11 +52,31 @@ class _Naming:
         return (encoded + blank * length)[:length]
 
 
-def iso9660(label: str, files: Mapping[str, bytes]) -> bytes:
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A disk of this length; what follows its content is zeros."""
+
+    content: bytes
+    length: int
+
+    def __bytes__(self) -> bytes:
+        return self.content.ljust(self.length, b"\0")
+
+
+def iso9660(label: str, files: Mapping[str, bytes]) -> Volume:
     """Return a volume with this label and these files; names are ASCII without directories."""
+    names = sorted(files)
+    head = _head(label, tuple((name, len(files[name])) for name in names))
+    content = b"".join((head, *(_whole(files[name]) for name in names)))
+    return Volume(content, len(content) + PADDING * SECTOR)
+
+
+@lru_cache(maxsize=64)  # the files of one guest are hardly ever larger than another's
+def _head(label: str, sizes: tuple[tuple[str, int], ...]) -> bytes:
+    """Return all that comes before the files."""
     tables = SYSTEM_AREA // SECTOR + DESCRIPTORS
     primary, joliet = _Naming(1, b"", tables + 4), _Naming(2, JOLIET, tables + 5)
-    entries = _place(files, tables + 6)
+    entries = _place(sizes, tables + 6)
     sectors = tables + 6 + sum(_sectors(entry.size) for entry in entries) + PADDING
     parts = [bytes(SYSTEM_AREA)]
     for table, naming in ((tables, primary), (tables + 2, joliet)):
@@ -64,16 +85,14 @@ def iso9660(label: str, files: Mapping[str, bytes]) -> bytes:
     for naming in (primary, joliet):
         parts += [_whole(_path_table(naming.directory, order)) for order in "<>"]
     parts += [_directory(entries, naming) for naming in (primary, joliet)]
-    parts += [_whole(files[entry.name]) for entry in entries]
-    parts.append(bytes(PADDING * SECTOR))
     return b"".join(parts)
 
 
-def _place(files: Mapping[str, bytes], first: int) -> list[_Entry]:
+def _place(sizes: Iterable[tuple[str, int]], first: int) -> list[_Entry]:
     entries = []
-    for name in sorted(files):
-        entries.append(_Entry(name, first, len(files[name])))
-        first += _sectors(len(files[name]))
+    for name, size in sizes:
+        entries.append(_Entry(name, first, size))
+        first += _sectors(size)
     return entries
 
 

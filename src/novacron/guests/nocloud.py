@@ -4,7 +4,7 @@ A pure function without external programs. The same texts make the same bytes, s
 is made again is the disk that was there.
 """
 
-from novacron.guests.iso9660 import iso9660
+from novacron.guests.iso9660 import Volume, iso9660
 
 __all__ = ["LABEL", "NoCloudTooLarge", "nocloud_image"]
 
@@ -20,7 +20,7 @@ class NoCloudTooLarge(ValueError):
 
 def nocloud_image(
     meta_data: str, user_data: str | bytes = "", network_config: str | None = None
-) -> bytes:
+) -> Volume:
     """Return a disk labelled ``cidata``: an ISO 9660 volume with Joliet names.
 
     Attach it read-only as a virtio disk; kernels for clouds often cannot see an IDE or SATA

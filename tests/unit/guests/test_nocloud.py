@@ -41,7 +41,7 @@ def test_the_same_texts_make_the_same_disk():
 
 def test_texts_are_found_under_their_names():
     """In UTF-8, and bytes as they are, for user-data may be compressed."""
-    found = _files(nocloud_image("local-hostname: größe\n", b"\x1f\x8b\x00", "version: 2\n"))
+    found = _files(bytes(nocloud_image("local-hostname: größe\n", b"\x1f\x8b\x00", "version: 2\n")))
     assert found == {
         "meta-data": "local-hostname: größe\n".encode(),
         "network-config": b"version: 2\n",
@@ -51,7 +51,7 @@ def test_texts_are_found_under_their_names():
 
 def test_without_a_network_config_there_is_no_such_file():
     """An empty one would mean: no network."""
-    assert _files(nocloud_image("instance-id: i-1\n")).keys() == {"meta-data", "user-data"}
+    assert _files(bytes(nocloud_image("instance-id: i-1\n"))).keys() == {"meta-data", "user-data"}
 
 
 @given(
@@ -63,12 +63,12 @@ def test_without_a_network_config_there_is_no_such_file():
 )
 def test_any_files_are_read_back(files):
     """Sizes around a sector are where such things go wrong."""
-    assert _files(iso9660("label", files)) == files
+    assert _files(bytes(iso9660("label", files))) == files
 
 
 def test_the_label_is_found_by_what_cloud_init_asks(tmp_path):
     """It asks blkid for a file system with the label cidata."""
-    (tmp_path / "seed").write_bytes(nocloud_image("instance-id: i-1\n"))
+    (tmp_path / "seed").write_bytes(bytes(nocloud_image("instance-id: i-1\n")))
     blkid = shutil.which("blkid", path="/usr/sbin:/sbin:/usr/bin:/bin")
     command = [blkid, "-p", "-o", "export", tmp_path / "seed"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -10,12 +10,10 @@ from novacron.drivers.libvirt.interfaces import mac_of
 
 __all__ = ["Seed", "seed_of"]
 
-ZEROS = bytes(4096)
-
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """The NoCloud disk of a machine: what it is called there, its length, and what is in it."""
+    """The NoCloud disk of a machine: its name, its length, and what is not zeros at its end."""
 
     name: str
     length: int
@@ -31,14 +29,4 @@ def seed_of(plan: MachinePlan) -> Seed:
     meta = {"instance-id": ref.uid, "local-hostname": ref.name}
     network = network_configuration((mac_of(ref.uid, nic), nic) for nic in plan.nics)
     disk = nocloud_image(json.dumps(meta), plan.user_data or "", json.dumps(network))
-    content = _content(disk)
-    return Seed(seed_volume(ref.uid, content), len(disk), content)
-
-
-def _content(disk: bytes) -> bytes:
-    """Return what is to be written: most of a disk is empty at its end, and reads as zeros."""
-    end = len(disk)
-    # By blocks: taking single zeros off the end takes longer than all else that a seed costs.
-    while disk.endswith(ZEROS, 0, end):
-        end -= len(ZEROS)
-    return disk[:end]
+    return Seed(seed_volume(ref.uid, disk.content), disk.length, disk.content)
