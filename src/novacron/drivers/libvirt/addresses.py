@@ -9,7 +9,7 @@ from typing import Any
 
 import libvirt
 
-from novacron.drivers.libvirt.domain import Defined
+from novacron.drivers.libvirt.defined import Defined
 
 __all__ = ["addresses_of"]
 

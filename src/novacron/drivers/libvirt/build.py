@@ -11,8 +11,8 @@ import libvirt
 
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
+from novacron.drivers.libvirt.defined import Defined
 from novacron.drivers.libvirt.domain import (
-    Defined,
     Place,
     console_log,
     definition,
@@ -28,7 +28,7 @@ from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.interfaces import Plugged, mac_of
 from novacron.drivers.libvirt.look import Domain, find, needed_volumes
-from novacron.drivers.libvirt.mark import Mark, set_mark
+from novacron.drivers.libvirt.mark import NAMESPACE, set_mark
 from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
 from novacron.drivers.libvirt.plugging import plug_in, pull_out
@@ -235,11 +235,10 @@ class Builder:
         handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
         # What libvirt made of it is what a later look is compared with.
         text = handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
-        written = Defined.parsed(text)
-        if written is None:
+        if NAMESPACE not in text:
             raise Busy(f"somebody else changes {plan.ref.name} on host {self.host.name}")
-        made = Mark.of(plan, volumes)
-        mark = replace(made, shape=written.shape, cpu=self.machinery.cpu.key)
+        written = Defined.written(plan, name, seed, self._wired(plan), volumes, text)
+        mark = replace(written.mark, shape=written.shape, cpu=self.machinery.cpu.key)
         set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
         return handle, replace(written, mark=mark)
 

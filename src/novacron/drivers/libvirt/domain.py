@@ -1,30 +1,26 @@
-"""Domain XML: how a machine is written down for libvirt, and read back.
+"""Domain XML: how a machine is written down for libvirt.
 
 The disks are named by pool and volume, so a definition may come before they do: it is the record
 that everything else hangs on.
 """
 
 import hashlib
-import re
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
-from novacron.core.hooks import Ran
-from novacron.core.machine import MachinePlan, MachineRef, Resources
+from novacron.core.machine import MachinePlan, MachineRef
 from novacron.drivers.libvirt.fitted import Fitted, disk_of
-from novacron.drivers.libvirt.hostdev import handed_over, hostdev
-from novacron.drivers.libvirt.interfaces import Plugged, interface, mac_of, plugged_in
+from novacron.drivers.libvirt.hostdev import hostdev
+from novacron.drivers.libvirt.interfaces import interface, mac_of
 from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.memory import add_headroom
 from novacron.drivers.libvirt.ports import Port
-from novacron.drivers.libvirt.record import Record
 
 __all__ = [
+    "AGENT",
     "Accelerator",
-    "Defined",
     "console_log",
     "console_past",
     "definition",
@@ -32,19 +28,14 @@ __all__ = [
     "plain_name",
     "root_volume",
     "seed_volume",
-    "shape_of",
     "spare_name",
 ]
 
-MIB_IN_KIB = 1024
+AGENT = "org.qemu.guest_agent.0"
 # libvirt gives every device a port of its own and leaves none for what is plugged in later.
 DEVICE_PORTS = 6
 SPARE_PORTS = 8
 UID_NAMESPACE = uuid.UUID("7d1f1c8e-2f5c-4b7a-9d0e-6b1a5a3c9f40")
-# What a change of size may change; all else of a definition is its shape.
-SIZES = re.compile(
-    r"<(metadata|memory|currentMemory|vcpu|uuid|name)\b[^>]*>.*?</\1>|\sid='\d+'", re.DOTALL
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +156,7 @@ def _devices(plan: MachinePlan, seed: str, place: Place, volumes: list[Fitted]) 
     ET.SubElement(serial, "log", file=log, append="on")
     ET.SubElement(serial, "target", port="0")
     agent = ET.SubElement(devices, "channel", type="unix")
-    ET.SubElement(agent, "target", type="virtio", name="org.qemu.guest_agent.0")
+    ET.SubElement(agent, "target", type="virtio", name=AGENT)
     ET.SubElement(devices, "graphics", type="vnc", autoport="yes", listen="127.0.0.1")
     video = ET.SubElement(devices, "video")
     ET.SubElement(video, "model", type="vga", vram="16384", heads="1")
@@ -191,84 +182,3 @@ def _ports_of(plan: MachinePlan) -> int:
 
 def _text(parent: ET.Element, tag: str, text: str, **attributes: str) -> None:
     ET.SubElement(parent, tag, attributes).text = text
-
-
-@dataclass(frozen=True, slots=True)
-class Defined:
-    """What a domain's XML says, of a definition or of a running guest."""
-
-    mark: Mark
-    name: str
-    vcpus: int
-    memory_mib: int
-    seed: str
-    agent: bool
-    plugged: tuple[Plugged, ...]
-    handed: frozenset[str]
-    disks: frozenset[tuple[str, str]]
-    record: Record
-    text: str = field(repr=False, compare=False)
-
-    @property
-    def shape(self) -> str:
-        """Return the word for all of it that is neither size nor mark."""
-        return shape_of(self.text)
-
-    @property
-    def resources(self) -> Resources:
-        """Return how much it has."""
-        return Resources(self.vcpus, self.memory_mib, self.mark.disk_mib)
-
-    @property
-    def ran(self) -> tuple[Ran, ...]:
-        """Return what was done for the guest since it was started."""
-        return self.record.ended
-
-    @classmethod
-    @lru_cache(maxsize=1024)  # looked at again and again, and nearly always the same
-    def read(cls, xml: str) -> "Defined | None":
-        """Return what the XML of a domain says, or None when it is not ours."""
-        return cls.parsed(xml)
-
-    @classmethod
-    def parsed(cls, xml: str) -> "Defined | None":
-        """Return what XML says that nobody will look at again."""
-        domain = ET.fromstring(xml)  # noqa: S314 - libvirt's own
-        mark = Mark.found(domain)
-        if mark is None:
-            return None
-        vcpu = domain.find("vcpu")
-        assert vcpu is not None
-        seed = domain.find("devices/disk[2]/source")
-        channel = domain.find("devices/channel/target[@name='org.qemu.guest_agent.0']")
-        return cls(
-            mark=mark,
-            name=domain.findtext("name") or "",
-            vcpus=int(vcpu.get("current") or vcpu.text or 0),
-            memory_mib=int(domain.findtext("memory") or 0) // MIB_IN_KIB,
-            seed=(seed.get("volume") or "") if seed is not None else "",
-            agent=channel is not None and channel.get("state") == "connected",
-            plugged=plugged_in(domain),
-            handed=handed_over(domain),
-            disks=frozenset(_disks(domain)),
-            record=Record.found(domain),
-            text=xml,
-        )
-
-
-def _disks(domain: ET.Element) -> Iterator[tuple[str, str]]:
-    """Return target and serial number of each disk that has one."""
-    for disk in domain.findall("devices/disk"):
-        target, serial = disk.find("target"), disk.findtext("serial")
-        if target is not None and serial:
-            yield target.get("dev") or "", serial
-
-
-@lru_cache(maxsize=1024)
-def shape_of(xml: str) -> str:
-    """Return a word that changes when anything but size and mark of a definition does.
-
-    By the text, not the tree: libvirt writes the same definition the same way each time, and
-    going through a tree costs ten times as much for every look.
-    """
-    return hashlib.sha256(SIZES.sub("", xml).encode()).hexdigest()[:16]

@@ -8,7 +8,6 @@ import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 
 import libvirt
 
@@ -18,6 +17,7 @@ from novacron.core.host import HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.building import Building, made_at_once, started_at_once
+from novacron.drivers.libvirt.census import at_rest, look_at_all
 from novacron.drivers.libvirt.commands import LibvirtGuestCommands
 from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
@@ -26,11 +26,7 @@ from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import (
     Domain,
     Known,
-    by_volume,
     find,
-    needed_volumes,
-    observed,
-    read_all,
     unless_gone,
 )
 from novacron.drivers.libvirt.moves import LibvirtMoves
@@ -85,6 +81,7 @@ class LibvirtDriver(
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
         self._seen: dict[str, Observed] = {}
+        self._lately: set[str] = set()
         self._starting: set[str] = set()
         self._stock = Stock(workshop, host.image_cache_bytes)
         self._building = Building(
@@ -118,30 +115,11 @@ class LibvirtDriver(
         """Tell of every machine on the host that carries an owner's UID."""
         if host != self._host.name:
             raise Rejected(f"this is host {self._host.name}, not {host}")
-        meter, known = self._meter, self._known()
-
-        def look(builder: Builder) -> tuple[list[Observed], dict[str, Usage]]:
-            measured = meter.read(builder.connection)
-            ours = read_all(builder.connection, meter.states)
-            usage = {
-                each.uid: by_volume(measured[uuid], each)
-                for each in ours
-                if (uuid := domain_uuid(each.uid)) in measured
-            }
-            names = builder.pool.names()
-            files = builder.storage.files(
-                {volume.pool for each in ours for volume in each.configured.mark.volumes}
-            )
-            fresh = replace(known, usage=usage)
-
-            def seen(domain: Domain) -> Observed:
-                complete = needed_volumes(domain.configured) <= names
-                return observed(domain, fresh, complete=complete, files=files)
-
-            return [one for each in ours if (one := unless_gone(partial(seen, each)))], usage
-
+        meter, known, lately = self._meter, self._known(), self._seen_lately()
         before = dict(self._seen)
-        listed, self._usage = await self._work(look)
+        listed, self._usage = await self._work(
+            lambda builder: look_at_all(builder, meter, known, lately)
+        )
         found = [self._newest(each, before.get(each.vm_id)) for each in listed]
         self._seen = {seen.vm_id: seen for seen in found}
         return found
@@ -253,6 +231,15 @@ class LibvirtDriver(
             self._errands.those(RESTORE),
         )
 
+    def _seen_lately(self) -> dict[str, Observed]:
+        """Return, once, who was seen at rest since the last look at all, and had no news since."""
+        lately, self._lately = self._lately, set()
+        return {
+            uuid: seen
+            for uuid in lately
+            if (seen := self._seen.get(uuid)) is not None and at_rest(seen)
+        }
+
     def _newest(self, listed: Observed, before: Observed | None) -> Observed:
         """Return what was seen of a machine while all were looked at, which takes longer."""
         noted = self._seen.get(listed.vm_id)
@@ -261,6 +248,7 @@ class LibvirtDriver(
     def _noted(self, seen: Observed | None) -> Observed | None:
         if seen is not None:
             self._seen[seen.vm_id] = seen
+            self._lately.add(seen.vm_id)
         return seen
 
     def _require_idle(self, uid: str) -> None:
@@ -299,6 +287,7 @@ class LibvirtDriver(
             self._changed_uid(seen.uid)
 
     def _changed_uid(self, uid: str) -> None:
+        self._lately.discard(domain_uuid(uid))
         self._stopping.look(uid)
         if self._tell is not None:
             self._tell(uid)

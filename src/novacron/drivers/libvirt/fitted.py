@@ -76,7 +76,8 @@ def found(mark: ET.Element) -> tuple[Fitted, ...]:
             cold=each.get("cold") == "yes",
             detached=each.get("detached") == "yes",
         )
-        for each in mark.findall("{*}volume")  # libvirt puts some into the mark's namespace
+        for each in mark
+        if each.tag.endswith("volume")  # libvirt puts some into the mark's namespace
     )
 
 

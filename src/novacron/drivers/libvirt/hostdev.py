@@ -1,6 +1,7 @@
 """Hardware of the host handed to a guest, as libvirt writes it."""
 
 import re
+from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 from novacron.core.devices import HostDevice
@@ -18,7 +19,7 @@ def hostdev(device: HostDevice) -> ET.Element:
         element = ET.Element("hostdev", mode="subsystem", type="mdev", model="vfio-pci")
         ET.SubElement(ET.SubElement(element, "source"), "address", uuid=device.address)
         return element
-    found = PCI_ADDRESS.fullmatch(device.address)
+    found = PCI_ADDRESS.fullmatch(device.address.lower())
     if found is None:
         raise Rejected(
             f"device {device.address} has no PCI address such as 0000:3b:00.0",
@@ -31,9 +32,10 @@ def hostdev(device: HostDevice) -> ET.Element:
     return element
 
 
-def handed_over(domain: ET.Element) -> frozenset[str]:
+def handed_over(hostdevs: Iterable[ET.Element]) -> frozenset[str]:
     """Return which devices of the host a domain has, each by a word of its own."""
     return frozenset(
         "/".join(value for _, value in sorted(address.attrib.items()))
-        for address in domain.findall("devices/hostdev/source/address")
+        for each in hostdevs
+        for address in each.findall("source/address")
     )

@@ -1,6 +1,7 @@
 """Network interfaces as libvirt writes them: what each is plugged into, and what it is known by."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
@@ -44,11 +45,11 @@ class Plugged:
     port: Port
 
 
-def plugged_in(domain: ET.Element) -> tuple[Plugged, ...]:
+def plugged_in(interfaces: Iterable[ET.Element]) -> tuple[Plugged, ...]:
     """Return the interfaces of a domain."""
     return tuple(
         Plugged(mac.get("address") or "", _port(element))
-        for element in domain.findall("devices/interface")
+        for element in interfaces
         if (mac := element.find("mac")) is not None
     )
 

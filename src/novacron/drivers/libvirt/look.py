@@ -1,6 +1,6 @@
 """What a look at libvirt finds of our machines, in the core's words. Blocks."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -14,7 +14,8 @@ from novacron.core.machine import Observed, Power, Usage
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.libvirt import fitted
 from novacron.drivers.libvirt.addresses import addresses_of
-from novacron.drivers.libvirt.domain import Defined, domain_uuid, root_volume
+from novacron.drivers.libvirt.defined import Defined
+from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 
 __all__ = [
@@ -122,9 +123,11 @@ def read_definitions(connection: libvirt.virConnect) -> Iterator[Defined]:
 
 
 def read_all(
-    connection: libvirt.virConnect, states: Mapping[str, Turned] = NOTHING_KNOWN
+    connection: libvirt.virConnect,
+    states: Mapping[str, Turned] = NOTHING_KNOWN,
+    except_for: Container[str] = (),
 ) -> list[Domain]:
-    """Return every domain of ours that is there by the time it is looked at.
+    """Return every domain of ours that is there by the time it is looked at, but for some.
 
     Every question about a single domain is asked as often as there are machines, so what is known
     of many at once comes first: ``states`` by their UUID, and who has snapshots.
@@ -133,7 +136,8 @@ def read_all(
     kept = {handle.UUIDString() for handle in connection.listAllDomains(flag)}
 
     def seen(handle: libvirt.virDomain) -> Domain | None:
-        uuid = handle.UUIDString()
+        if (uuid := handle.UUIDString()) in except_for:
+            return None
         found = read(handle, states.get(uuid))
         return replace(found, without_snapshots=uuid not in kept) if found else None
 

@@ -92,9 +92,9 @@ class Mark:
         return root
 
     @classmethod
-    def found(cls, domain: ET.Element) -> "Mark | None":
+    def found(cls, metadata: ET.Element) -> "Mark | None":
         """Return the mark of a domain, or None when it is not ours."""
-        element = domain.find(f"metadata/{{{NAMESPACE}}}machine")
+        element = metadata.find(f"{{{NAMESPACE}}}machine")
         if element is None or not element.get("uid"):
             return None
         text = {name: element.get(name) or "" for name in ("uid", "namespace", "name")}

@@ -77,11 +77,11 @@ class Record:
         handle.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, text, PREFIX, NAMESPACE, flags)
 
     @classmethod
-    def found(cls, domain: ET.Element) -> "Record":
+    def found(cls, metadata: ET.Element) -> "Record":
         """Return what a domain's metadata say."""
         # libvirt puts only the outermost element into the namespace.
-        entries = domain.findall(f"metadata/{{{NAMESPACE}}}ran/*")
-        return cls(tuple(_begun(element) for element in entries))
+        entries = metadata.find(f"{{{NAMESPACE}}}ran")
+        return cls(() if entries is None else tuple(_begun(element) for element in entries))
 
 
 def _begun(element: ET.Element) -> Begun:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 
 import libvirt
 
@@ -71,17 +72,22 @@ class Shelved:
 
 def shelved(builder: Builder) -> Shelved:
     """Look through all pools of a host. Blocks."""
-    written = read_definitions(builder.connection)
-    known = {volume.key for each in written for volume in each.mark.volumes}
-    kept: list[KeptVolume] = []
+    found: list[tuple[Pool, str, str | None, str]] = []
     ids: set[str] = set()
     for storage_class, pool in _pools(builder):
         storage = _storage_id(builder, storage_class, pool)
         ids |= {storage} if storage else set()
-        for file in sorted(pool.names()):
-            if file.startswith(PREFIX) and f"{pool.name}/{file}" not in known:
-                kept += _told(pool, file, storage_class, storage)
-    return Shelved(tuple(kept), frozenset(ids))
+        names = (name for name in sorted(pool.names()) if name.startswith(PREFIX))
+        found += [(pool, name, storage_class, storage) for name in names]
+    # After the files, which are made later than the definition that has them, and go earlier.
+    held = _held_by_machines(builder) if found else frozenset()
+    kept = [_told(*each) for each in found if f"{each[0].name}/{each[1]}" not in held]
+    return Shelved(tuple(chain.from_iterable(kept)), frozenset(ids))
+
+
+def _held_by_machines(builder: Builder) -> frozenset[str]:
+    written = read_definitions(builder.connection)
+    return frozenset(volume.key for each in written for volume in each.mark.volumes)
 
 
 def _pools(builder: Builder) -> Iterator[tuple[str | None, Pool]]:

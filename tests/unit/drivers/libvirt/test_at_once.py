@@ -113,7 +113,7 @@ async def test_a_look_at_all_tells_nothing_half_true_of_what_is_started_meanwhil
     plan = machine()
     made = (await driver.create(plan)).seen
     reads, start = Held(read_all), Held(Builder.start)
-    monkeypatch.setattr("novacron.drivers.libvirt.driver.read_all", reads)
+    monkeypatch.setattr("novacron.drivers.libvirt.census.read_all", reads)
     monkeypatch.setattr(Builder, "start", partialmethod(start))
 
     async def listed(look: Awaitable[Sequence[Observed]]) -> list[Observed]:

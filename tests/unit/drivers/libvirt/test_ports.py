@@ -38,19 +38,17 @@ def test_a_name_becomes_what_the_host_says_it_is(name: str) -> None:
     parts = {"mac": "<mac address='52:54:00:00:00:01'/>", "model": "<model type='virtio'/>"}
     wanted = ET.canonicalize(XML[name].format(**parts))
     assert ET.canonicalize(ET.tostring(written, encoding="unicode")) == wanted
-    domain = ET.Element("domain")
-    ET.SubElement(domain, "devices").append(written)
-    assert [each.port for each in plugged_in(domain)] == [port]
+    assert [each.port for each in plugged_in([written])] == [port]
 
 
 def test_what_a_network_makes_of_an_interface_is_no_difference() -> None:
     """A network that is a bridge looks like one in a running guest: no reason to restart it."""
-    domain = ET.fromstring(
-        "<domain><devices><interface type='bridge'><mac address='52:54:00:00:00:01'/>"
+    interface = ET.fromstring(
+        "<interface type='bridge'><mac address='52:54:00:00:00:01'/>"
         "<source network='fleet' portid='1' bridge='br0'/><virtualport type='openvswitch'/>"
-        "<vlan><tag id='7'/></vlan></interface></devices></domain>"
+        "<vlan><tag id='7'/></vlan></interface>"
     )
-    assert [each.port for each in plugged_in(domain)] == [Port("network", "fleet")]
+    assert [each.port for each in plugged_in([interface])] == [Port("network", "fleet")]
 
 
 def test_a_host_without_bridges_has_user_mode_networking_as_its_own() -> None:

@@ -1,0 +1,62 @@
+"""A look at all machines of a host at once, which is made again and again."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+from novacron.core.machine import Observed, Power, Usage
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.domain import domain_uuid
+from novacron.drivers.libvirt.look import (
+    Domain,
+    Known,
+    by_volume,
+    needed_volumes,
+    observed,
+    read_all,
+    unless_gone,
+)
+from novacron.drivers.libvirt.usage import Meter
+
+__all__ = ["at_rest", "look_at_all"]
+
+
+def at_rest(seen: Observed) -> bool:
+    """Say whether of a machine nothing is to be expected but news."""
+    return (
+        seen.power is Power.ON
+        and seen.changing is None
+        and seen.due is None
+        and not seen.volumes  # what they take is told under names that only a look finds
+    )
+
+
+def look_at_all(
+    builder: Builder, meter: Meter, known: Known, lately: Mapping[str, Observed]
+) -> tuple[list[Observed], dict[str, Usage]]:
+    """Return how each machine is, and what it uses by its UID. Blocks.
+
+    Those that were at rest when they were seen ``lately``, by their UUID, are only measured.
+    """
+    measured = meter.read(builder.connection)
+    resting = {uuid: seen for uuid, seen in lately.items() if uuid in meter.states}
+    ours = read_all(builder.connection, meter.states, resting.keys())
+    usage = {
+        each.uid: by_volume(measured[uuid], each)
+        for each in ours
+        if (uuid := domain_uuid(each.uid)) in measured
+    }
+    usage |= {seen.uid: measured[uuid] for uuid, seen in resting.items() if uuid in measured}
+    names = builder.pool.names()
+    files = builder.storage.files(
+        {volume.pool for each in ours for volume in each.configured.mark.volumes}
+    )
+    fresh = replace(known, usage=usage)
+
+    def seen(domain: Domain) -> Observed:
+        complete = needed_volumes(domain.configured) <= names
+        return observed(domain, fresh, complete=complete, files=files)
+
+    found = [one for each in ours if (one := unless_gone(partial(seen, each)))]
+    found += [replace(each, usage=usage.get(each.uid)) for each in resting.values()]
+    return found, usage
