@@ -1,0 +1,94 @@
+"""A look at all machines spares those that were just looked at, and misses nothing for long."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import libvirt
+import pytest
+
+from libvirt_daemon import LibvirtDaemon
+from novacron.core.machine import MachinePlan, Observed, Power
+from novacron.drivers.libvirt import LibvirtDriver
+from novacron.drivers.libvirt.look import read_all
+from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, machine
+
+
+@pytest.fixture
+async def driver(host: LibvirtDaemon) -> AsyncIterator[LibvirtDriver]:
+    """A driver that hears of changes."""
+    connected = driver_for(host)
+    connected.on_change(lambda _: None)
+    yield connected
+    await connected.close()
+
+
+@contextmanager
+def domain_of(host: LibvirtDaemon, plan: MachinePlan) -> Iterator[libvirt.virDomain]:
+    """Give somebody else's handle of a machine."""
+    connection = libvirt.open(host.uri)
+    try:
+        yield connection.lookupByUUIDString(plan.ref.uid)
+    finally:
+        connection.close()
+
+
+async def running(driver: LibvirtDriver) -> MachinePlan:
+    """Return a machine that was just started."""
+    plan = machine()
+    await created(driver, plan)
+    await driver.set_power(plan.ref, Power.ON)
+    return plan
+
+
+async def seen(driver: LibvirtDriver, plan: MachinePlan) -> Observed | None:
+    """Return what a look at all tells of one."""
+    found = [each for each in await driver.machines("far") if each.uid == plan.ref.uid]
+    return found[0] if found else None
+
+
+async def test_a_machine_seen_since_the_last_look_is_not_read_anew(
+    driver: LibvirtDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is by the next one, and all tell the same; what it uses is measured each time."""
+    spared: list[bool] = []
+
+    def counted(connection: Any, states: Any, except_for: Any) -> Any:
+        spared.append(plan.ref.uid in except_for)
+        return read_all(connection, states, except_for)
+
+    monkeypatch.setattr("novacron.drivers.libvirt.census.read_all", counted)
+    plan = await running(driver)
+    first, second, third = [await seen(driver, plan) for _ in range(3)]
+    assert spared == [True, False, False]
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert third == await driver.observe(plan.ref)
+    assert replace(first, usage=None) == replace(second, usage=None) == replace(third, usage=None)
+    assert third.usage is not None
+    await deleted(driver, plan)
+
+
+async def test_one_that_ended_or_was_edited_since_is_read(
+    driver: LibvirtDriver, host: LibvirtDaemon
+) -> None:
+    """The one shows in what all guests use, of the other there are news."""
+    ended, edited = await running(driver), await running(driver)
+    with domain_of(host, ended) as domain:
+        domain.destroy()
+    with domain_of(host, edited) as domain:
+        text = domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
+        domain.connect().defineXML(text.replace("<on_crash>destroy", "<on_crash>restart"))
+    gone = await seen(driver, ended)
+    assert gone is not None
+    assert gone.power is Power.OFF
+
+    async def is_noticed() -> bool:
+        found = await seen(driver, edited)
+        return found is not None and found.drifted is not None
+
+    await eventually(is_noticed, "the edit is noticed", 10)
+    for plan in (ended, edited):
+        await deleted(driver, plan)
