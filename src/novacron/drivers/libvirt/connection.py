@@ -30,7 +30,9 @@ OPEN_SECONDS = 15.0
 # libvirt's own tries end by themselves, except where a machine fell silent in the midst of them.
 HANG_UP_SECONDS = 60.0
 CALL_SECONDS = 60.0
-AT_ONCE = 4
+# Whoever starts a guest keeps a CPU of its host busy; one place more keeps nobody waiting for it.
+FEWEST_AT_ONCE = 2
+MOST_AT_ONCE = 4
 # Apart from the rest: slow images must not make a host look as if it did not answer.
 LONG_AT_ONCE = 4
 # Each is a call that waits for a machine to have moved.
@@ -49,7 +51,8 @@ class Connection:
         self._listener: Link | None = None
         self._opening: asyncio.Task[None] | None = None
         self._since = 0.0
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._places = asyncio.Semaphore(FEWEST_AT_ONCE)
+        self._cpus: int | None = None
         self._long_places = asyncio.Semaphore(LONG_AT_ONCE)
         self._aside_places = asyncio.Semaphore(ASIDE_AT_ONCE)
         self._closed = False
@@ -165,6 +168,10 @@ class Connection:
             log.warning("host %s fell silent while a connection was made", self._host.name)
             await in_thread(lambda: hang_up(address), "libvirt-hang-up")
         link = await opening
+        if self._cpus is None:
+            self._cpus = link.cpus
+            for _ in range(FEWEST_AT_ONCE, min(MOST_AT_ONCE, link.cpus)):
+                self._places.release()
         if self._closed:
             _close(link)
         else:

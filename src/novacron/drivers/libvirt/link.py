@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 KEEPALIVE_SECONDS = 3
 KEEPALIVE_COUNT = 4
 KINDS_OF_NEWS = 3
+CPUS = 2
 GATHER_SECONDS = 0.05
 # Events that say no more than that a guest is there, paused or not.
 MERELY_ON = frozenset(
@@ -56,19 +57,21 @@ class Link:
 
     connection: libvirt.virConnect
     worker: Worker
+    cpus: int
     _callbacks: list[int] = field(default_factory=list)
 
     @classmethod
     def open(cls, uri: str) -> "Link":
         """Open a connection."""
         _run_events()
-        link = cls(libvirt.openAuth(uri, [[], _no_answer, None], 0), Worker("libvirt-link"))
+        connection = libvirt.openAuth(uri, [[], _no_answer, None], 0)
         try:
-            link.connection.setKeepAlive(KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
+            connection.setKeepAlive(KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
+            cpus = int(connection.getInfo()[CPUS])
         except libvirt.libvirtError:
-            link.close()
+            connection.close()
             raise
-        return link
+        return cls(connection, Worker("libvirt-link"), cpus)
 
     def listen(self, tell: News) -> None:
         """Have every domain that changes told, in a thread of libvirt's."""
