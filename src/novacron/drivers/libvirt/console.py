@@ -14,6 +14,7 @@ from novacron.core.errors import Busy, Unreachable, Unsupported
 from novacron.core.machine import Power
 from novacron.drivers.libvirt.domain import console_log, console_past
 from novacron.drivers.libvirt.errors import core_errors
+from novacron.drivers.libvirt.events import attend, turn_away
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import Domain
@@ -42,6 +43,7 @@ class LibvirtConsole:
         self._host = host
         self._turn = threading.Lock()
         self._closed = False
+        attend()
 
     async def read(self) -> bytes:
         """Return what the guest said next; nothing once the console has ended."""
@@ -55,6 +57,8 @@ class LibvirtConsole:
 
     async def close(self) -> None:
         """Hang up; whoever reads then gets nothing."""
+        if self._closed:
+            return
         self._closed = True
         await in_thread(self._abort, "libvirt-console-end")
 
@@ -90,6 +94,7 @@ class LibvirtConsole:
             with suppress(libvirt.libvirtError):  # it may have ended already
                 self._stream.abort()
             self._link.close()
+        turn_away()
 
 
 def opened(domain: Domain, link: Link, host: str) -> LibvirtConsole:

@@ -6,12 +6,9 @@ to 10.3 (CVE-2024-4418) leaves the second one waiting and then writes into the s
 that has ended.
 """
 
-import logging
 import os
 import socket
 import stat
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,18 +17,16 @@ from pathlib import Path
 import libvirt
 
 from novacron.core.machine import Power
+from novacron.drivers.libvirt.events import deliver_events
 from novacron.drivers.libvirt.threads import Worker
 
 __all__ = ["Link", "News", "hang_up", "own_sockets"]
-
-log = logging.getLogger(__name__)
 
 # A silent daemon is given up after interval times count, and a little.
 KEEPALIVE_SECONDS = 3
 KEEPALIVE_COUNT = 4
 KINDS_OF_NEWS = 3
 CPUS = 2
-GATHER_SECONDS = 0.05
 # Events that say no more than that a guest is there, paused or not.
 MERELY_ON = frozenset(
     {
@@ -47,9 +42,6 @@ NO_AGENT_YET = libvirt.VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_REASON_DOMAIN_ST
 # The UUID of a domain that changed, and its power if that is all that is new.
 News = Callable[[str, Power | None], object]
 
-_events_lock = threading.Lock()
-_events_running = False
-
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -63,7 +55,7 @@ class Link:
     @classmethod
     def open(cls, uri: str) -> "Link":
         """Open a connection."""
-        _run_events()
+        deliver_events()
         connection = libvirt.openAuth(uri, [[], _no_answer, None], 0)
         try:
             connection.setKeepAlive(KEEPALIVE_SECONDS, KEEPALIVE_COUNT)
@@ -151,28 +143,3 @@ def own_sockets() -> Iterator[socket.socket]:
 
 def _no_answer(_: object, __: object) -> int:
     return -1  # nobody is there to type a password
-
-
-def _run_events() -> None:
-    """Have libvirt's events delivered, by one thread for the whole process."""
-    global _events_running  # noqa: PLW0603 - libvirt's event loop is one per process
-    with _events_lock:
-        if _events_running:
-            return
-        # Errors are told by exceptions; libvirt would print each to stderr as well.
-        libvirt.registerErrorHandler(lambda *_: None, None)
-        libvirt.virEventRegisterDefaultImpl()
-        threading.Thread(target=_deliver_events, name="libvirt-events", daemon=True).start()
-        _events_running = True
-
-
-def _deliver_events() -> None:
-    while True:
-        try:
-            libvirt.virEventRunDefaultImpl()
-            # Every call on any connection ends libvirt's wait, though it brings no news.
-            time.sleep(GATHER_SECONDS)
-        except libvirt.libvirtError as error:
-            # Without this thread no silent daemon would ever be noticed again.
-            log.warning("libvirt's events: %s", error)
-            time.sleep(1)
