@@ -32,7 +32,8 @@ def test_machines_cost_few_writes_then_none(
     assert spent.writes / count <= WRITES_EACH + CLAIMS_EACH
     time.sleep(QUIET_SECONDS)
     quiet = cost_of(stage) - settled
-    assert (quiet.writes, quiet.reads) == (0, 0)
+    # Once a minute it looks at the Secret with its own certificates.
+    assert (quiet.writes, quiet.reads) in ((0, 0), (0, 1))
     stage.operator.stop()
     stage.operator.start()
     until_looked_at(stage, count)

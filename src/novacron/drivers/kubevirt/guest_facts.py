@@ -14,6 +14,9 @@ __all__ = ["facts_of_guest", "interfaces"]
 Object = dict[str, Any]
 
 RUNNING = "Running"
+STOPPED = "Stopped"
+# Words for a machine whose guest is there.
+WITH_A_GUEST = frozenset({RUNNING, "Migrating", "Paused", "Stopping"})
 
 
 def facts_of_guest(vm: Object | None, instance: Object | None) -> GuestFacts:
@@ -23,9 +26,7 @@ def facts_of_guest(vm: Object | None, instance: Object | None) -> GuestFacts:
     system = status.get("guestOSInfo") or {}
     named = (instance or {}).get("metadata", {}).get("name", "")
     return GuestFacts(
-        state=str(
-            status.get("phase") or ((vm or {}).get("status") or {}).get("printableStatus", "")
-        ),
+        state=str(status["phase"]) if status.get("phase") else _without_guest(vm),
         # Without a word about it the guest is told the name of its instance.
         hostname=str(spec.get("hostname") or named),
         architecture=str(spec.get("architecture") or ""),
@@ -36,6 +37,12 @@ def facts_of_guest(vm: Object | None, instance: Object | None) -> GuestFacts:
         started=_time(_since(status)),
         nics=tuple(interfaces(instance)),
     )
+
+
+def _without_guest(vm: Object | None) -> str:
+    """Return what KubeVirt calls a machine without a guest, which it says a moment later."""
+    said = str(((vm or {}).get("status") or {}).get("printableStatus", ""))
+    return STOPPED if said in WITH_A_GUEST else said
 
 
 def interfaces(instance: Object | None) -> Iterator[SeenNic]:

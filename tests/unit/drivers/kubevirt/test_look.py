@@ -10,6 +10,7 @@ import pytest
 from novacron.core.machine import Power
 from novacron.drivers.kubevirt import look
 from novacron.drivers.kubevirt.cluster import OWN_TURN
+from novacron.drivers.kubevirt.guest_facts import facts_of_guest
 from novacron.drivers.kubevirt.settings import Settings
 from unit.drivers.kubevirt.recordings import STATES, recorded
 
@@ -264,3 +265,11 @@ def test_the_claim_of_an_install_medium_is_where_its_import_is():
     brought = {"metadata": {"name": "web-iso", "labels": labels}, "status": {"phase": "Succeeded"}}
     assert observed(has).drifted == "somebody deleted PersistentVolumeClaim web-iso"
     assert observed(replace(has, imports=(brought,))).drifted is None
+
+
+def test_a_machine_without_a_guest_is_stopped_whatever_is_still_said_of_it():
+    machine = {**recorded("running").machine}
+    machine["status"] = {**machine["status"], "printableStatus": "Running"}
+    assert facts_of_guest(machine, None).state == "Stopped"
+    machine["status"]["printableStatus"] = "ErrorUnschedulable"
+    assert facts_of_guest(machine, None).state == "ErrorUnschedulable"
