@@ -53,10 +53,10 @@ def observed(
     runs = _current(vmi, configured) if vmi and power is Power.ON else configured
     settled = vm is not None and vmi is not None and power is Power.ON and not changing
     pending = _pending(has, settings) if settled else ()
-    # What is left of a guest that has ended is nowhere, and has the addresses it had.
+    # What is left of a guest that has ended is nowhere, and has the addresses and disks it had.
     lives = vmi if _ended(vmi) is None else None
     where = (lives or {}).get("status", {}).get("nodeName")
-    first, volumes = _disks(has)
+    first, volumes = _disks(has, lives)
     return Observed(
         uid=shown["metadata"]["labels"][UID],
         vm_id=shown["metadata"]["uid"],
@@ -86,11 +86,13 @@ def observed(
     )
 
 
-def _disks(has: Belongings) -> tuple[SeenVolume | None, tuple[SeenVolume, ...]]:
+def _disks(
+    has: Belongings, lives: Object | None
+) -> tuple[SeenVolume | None, tuple[SeenVolume, ...]]:
     """Return the first disk, and all others in the order in which the machine lists them."""
     vm, first, others = has.machine, None, []
     for claim in in_order(has.claims, vm):
-        seen = seen_volume(claim, vm, has.instance)
+        seen = seen_volume(claim, vm, lives)
         if is_first(claim, vm):
             first = seen
         else:
