@@ -25,7 +25,7 @@ class Certificates:
     authority_key: bytes = field(repr=False)
 
     @property
-    def change_authority(self) -> bool:
+    def changes_authority(self) -> bool:
         """Whether one authority takes over from another: then it matters whom others trust."""
         return self.authorities.count(b"BEGIN CERTIFICATE") > 1
 

@@ -62,7 +62,7 @@ class CertificateSecret:
             return False
         certificates, told, moment = self._checked
         fresh_enough = timedelta(0) <= self.clock() - moment < self.lifetimes.server / 10
-        as_trusted = told == trusted or not known.change_authority
+        as_trusted = told == trusted or not known.changes_authority
         return fresh_enough and certificates == known and as_trusted
 
     async def _renewed(self, known: Certificates, trusted: bytes) -> Certificates:

@@ -12,6 +12,7 @@ from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells, usable_models
 from novacron.drivers.libvirt.domain import Accelerator
 from novacron.drivers.libvirt.hardware import Hardware
 from novacron.drivers.libvirt.host import LibvirtHost
+from novacron.drivers.libvirt.link import CPUS
 from novacron.drivers.libvirt.pool import open_pool, storage_of
 from novacron.drivers.libvirt.ports import reached_networks
 
@@ -47,7 +48,7 @@ class Machinery:
         # Where nothing can run, libvirt has no answer to what guests would see.
         self.guest_cpu = guest_cpu(connection, self.accelerator) if self.can_run else ("", ())
         self.hardware = Hardware()
-        self.cpus = int(connection.getInfo()[2])
+        self.cpus = int(connection.getInfo()[CPUS])
         self.memory_mib = int(connection.getMemoryStats(-1)["total"]) // KIB_PER_MIB
 
     def _accelerator(self, connection: libvirt.virConnect, model: str | None) -> Accelerator:

@@ -20,12 +20,13 @@ from novacron.core.machine import Power
 from novacron.drivers.libvirt.events import deliver_events
 from novacron.drivers.libvirt.threads import Worker
 
-__all__ = ["Link", "News", "hang_up", "own_sockets"]
+__all__ = ["CPUS", "Link", "News", "hang_up", "own_sockets"]
 
 # A silent daemon is given up after interval times count, and a little.
 KEEPALIVE_SECONDS = 3
 KEEPALIVE_COUNT = 4
 KINDS_OF_NEWS = 3
+# Where libvirt tells how many a host has.
 CPUS = 2
 # Events that say no more than that a guest is there, paused or not.
 MERELY_ON = frozenset(
