@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from novacron.core.errors import Unreachable
 from novacron.drivers.kubevirt.errors import in_our_words
+from novacron.drivers.kubevirt.last_words import LastWords
 from novacron.drivers.kubevirt.names import (
     CLAIMS,
     DISK,
@@ -57,8 +58,8 @@ class Belongings:
     """All that a cluster has of one machine, and when.
 
     ``unheeded`` is for how long KubeVirt has not taken notice of what its VirtualMachine says,
-    ``unbound`` for how long no claim at all was bound, and ``unplaced`` its pod while that has no
-    node.
+    ``unbound`` for how long no claim at all was bound, ``unplaced`` its pod while that has no
+    node, and ``last_words`` what its guest complained of that has not run since.
     """
 
     machine: Object | None
@@ -69,6 +70,7 @@ class Belongings:
     unplaced: Object | None = None
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
     unbound: timedelta = timedelta(days=1)
+    last_words: str = ""
 
     @property
     def any(self) -> bool:
@@ -149,6 +151,7 @@ class Cluster:
     _heeded: datetime = LONG_AGO
     _bound: datetime = LONG_AGO
     _nodes: dict[str, Node] = field(default_factory=dict)
+    _last_words: LastWords = field(default_factory=LastWords)
     _open: AsyncExitStack | None = None
     _client: Client | None = None
     _reflectors: list[Reflector] = field(default_factory=list)
@@ -164,7 +167,9 @@ class Cluster:
         self.instances = Index(Cache(INSTANCES), self._told)
         self.claims = Index(Cache(CLAIMS), self._told)
         self.machines.cache.subscribe(self._vm_changed)
+        self.machines.cache.subscribe(self._last_words.machine_changed)
         self.instances.cache.subscribe(self._instance_changed)
+        self.instances.cache.subscribe(self._last_words.guest_changed)
         self.claims.cache.subscribe(self._claim_changed)
         # Pods have none for a moment only; whoever looks at the machine later sees who still does.
         self.unplaced = Index(Cache(PODS), lambda _: None)
@@ -233,6 +238,7 @@ class Cluster:
             unplaced=next(self.unplaced.objects(uid), None),
             at=now,
             unbound=now - self._bound,
+            last_words=self._last_words.of(key_of(vm)) if vm else "",
         )
 
     def uids(self) -> Iterable[str]:

@@ -20,9 +20,10 @@ SLOW = timedelta(seconds=15)
 UNSCHEDULABLE = "ErrorUnschedulable"
 # What the scheduler says of a pod whose claims wait, which is no lack of room.
 ABOUT_CLAIMS = "PersistentVolumeClaim"
+CRASHING = "CrashLoopBackOff"
 # What KubeVirt says of a machine that does not come up, and what a user can do about it.
 FAILING = {
-    "CrashLoopBackOff": "its guest ends as soon as it is started: look at its console",
+    CRASHING: "its guest ends as soon as it is started: look at its console",
     "ErrorPvcNotFound": "a disk's claim is missing and is made again",
     "ErrorDataVolumeNotFound": "the import of its image is missing",
     "DataVolumeError": "the import of its image failed: look at its DataVolume",
@@ -33,9 +34,7 @@ FAILING = {
 
 def hindrance(has: Belongings) -> Hindrance | None:
     """Return what keeps a machine from starting; None where it is on its way."""
-    return (
-        ignored(has) or _no_room(has) or _lost(has) or _unbound(has) or _failing(has.machine or {})
-    )
+    return ignored(has) or _no_room(has) or _lost(has) or _unbound(has) or _failing(has)
 
 
 def ignored(has: Belongings) -> Hindrance | None:
@@ -96,9 +95,12 @@ def _unbound(has: Belongings) -> Hindrance | None:
     )
 
 
-def _failing(vm: Object) -> Hindrance | None:
+def _failing(has: Belongings) -> Hindrance | None:
+    vm = has.machine
     state, said = _state(vm), condition(vm, "Synchronized")
     cause = said.get("message") if said.get("status") == "False" else None
+    if state == CRASHING:
+        cause = cause or has.last_words  # between two tries there is no guest that could say it
     if state in FAILING:
         because = f" ({cause})" if cause else ""
         return Hindrance("VMFailed", f"{state}{because}: {FAILING[state]}")

@@ -62,3 +62,22 @@ def test_kubevirt_that_acts_on_others_is_busy_and_not_gone() -> None:
     clock.now = NOON + OWN_TURN
     cluster.machines.cache.seen(vm("other", 3, desiredGeneration=1))
     assert cluster.of("waits").unheeded == OWN_TURN, "nobody is that busy"
+
+
+def test_what_a_guest_said_that_failed_is_kept_until_one_runs_or_the_machine_goes() -> None:
+    cluster = Cluster("here", nobody)
+    guests, machines = cluster.instances.cache, cluster.machines.cache
+    failed = {"type": "Synchronized", "status": "False", "message": "no kernel found"}
+    machines.seen(vm("crasher", 1))
+    assert cluster.of("crasher").last_words == ""
+    guests.seen(vm("crasher", 2, phase="Failed", conditions=[failed]))
+    guests.gone(vm("crasher", 3))
+    assert cluster.of("crasher").last_words == "no kernel found"
+    guests.seen(vm("crasher", 4, phase="Scheduling"))
+    assert cluster.of("crasher").last_words == "no kernel found"
+    guests.seen(vm("crasher", 5, phase="Running"))
+    assert cluster.of("crasher").last_words == ""
+    guests.seen(vm("crasher", 6, phase="Failed", conditions=[failed]))
+    machines.gone(vm("crasher", 7))
+    machines.seen(vm("crasher", 8))
+    assert cluster.of("crasher").last_words == "", "another machine of the same name"

@@ -149,6 +149,14 @@ def test_a_guest_that_ends_is_told_of_with_what_it_said():
     )
 
 
+def test_between_two_tries_a_guest_is_told_of_with_its_last_words():
+    has = recorded("crashing", last_words="no kernel found")
+    has.machine["status"]["conditions"] = []
+    assert "(no kernel found)" in observed(has).hindered.message
+    has.machine["status"]["printableStatus"] = "ErrImagePull"
+    assert "no kernel" not in observed(has).hindered.message, "that is another trouble"
+
+
 def test_a_machine_that_kubevirt_does_not_act_on_is_said_after_a_while():
     has = recorded("starting", unheeded=timedelta(seconds=5))
     assert observed(has).hindered is None
