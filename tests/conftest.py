@@ -82,6 +82,19 @@ def pytest_configure() -> None:
     asyncio.set_event_loop(None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests on one worker that share something of their module: to make it may take long."""
+    for item in items:
+        if isinstance(item, pytest.Function) and _shares(item):
+            module = Path(item.location[0]).with_suffix("")
+            item.add_marker(pytest.mark.xdist_group(f"{module.parent.name}/{module.name}"))
+
+
+def _shares(item: pytest.Function) -> bool:
+    used = item._fixtureinfo.name2fixturedefs.values()
+    return any(each[-1].scope in ("module", "class") for each in used if each)
+
+
 def pytest_sessionfinish() -> None:
     """End what tests share without asking for it by a fixture."""
     stop_shared_daemon()

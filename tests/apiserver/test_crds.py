@@ -103,6 +103,7 @@ def test_columns_of_hosts(plane, namespace, create) -> None:
         "NAME", "DRIVER", "READY", "CPU", "MEMORY", "MACHINES", "CORDONED", "AGE",
     ]  # fmt: skip
     assert row.split()[1:7] == ["simulation", "True", "8", "16Gi", "3", "true"]
+    plane.kubectl("delete", f"nvhost/{namespace}")  # the server is for other tests too
 
 
 def test_the_schema_explains_itself(plane) -> None:
