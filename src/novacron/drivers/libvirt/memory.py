@@ -10,7 +10,7 @@ import libvirt
 
 from novacron.drivers.libvirt.errors import code_of
 
-__all__ = ["add_headroom", "plug_memory"]
+__all__ = ["headroom", "plug_memory"]
 
 MIB_IN_KIB = 1024
 # A module is a block of memory to Linux, which takes only whole ones into use.
@@ -23,22 +23,18 @@ SMALL_MIB = 1024
 FULL = frozenset({libvirt.VIR_ERR_OPERATION_FAILED, libvirt.VIR_ERR_CONFIG_UNSUPPORTED})
 
 
-def add_headroom(domain: ET.Element, cpu: ET.Element, size_mib: int, host_mib: int) -> None:
+def headroom(size_mib: int, cpus: int, host_mib: int) -> tuple[str, str]:
     """Let a guest that is not small grow to twice its memory, if its host has that at all.
 
-    libvirt wants all of it in one cell for that, with all the CPUs there may be.
+    Returns what is to be said of the domain, and what of its CPUs: libvirt wants all memory in one
+    cell for that, with all the CPUs there may be.
     """
     most = min(2 * size_mib, host_mib)
     if size_mib < SMALL_MIB or most < size_mib + BLOCK_MIB:
-        return
-    limit = ET.Element("maxMemory", slots=str(SLOTS), unit="MiB")
-    limit.text = str(most)
-    domain.insert(0, limit)
-    vcpu = domain.find("vcpu")
-    assert vcpu is not None
-    last = int(vcpu.text or 1) - 1
-    cell = {"id": "0", "cpus": f"0-{last}", "memory": str(size_mib), "unit": "MiB"}
-    ET.SubElement(ET.SubElement(cpu, "numa"), "cell", cell)
+        return "", ""
+    limit = f'<maxMemory slots="{SLOTS}" unit="MiB">{most}</maxMemory>'
+    cell = f'<cell id="0" cpus="0-{cpus - 1}" memory="{size_mib}" unit="MiB"/>'
+    return limit, f"<numa>{cell}</numa>"
 
 
 def plug_memory(handle: libvirt.virDomain, has_mib: int, wanted_mib: int) -> None:
