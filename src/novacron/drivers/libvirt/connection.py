@@ -9,6 +9,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TypeVar
 
 import libvirt
@@ -18,7 +19,7 @@ from novacron.drivers.libvirt.errors import core_errors, sentence
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link, News, hang_up
 from novacron.drivers.libvirt.reach import Reach
-from novacron.drivers.libvirt.threads import in_thread
+from novacron.drivers.libvirt.threads import Ended, in_thread
 
 __all__ = ["Connection"]
 
@@ -103,18 +104,15 @@ class Connection:
         loop = asyncio.get_running_loop()
         listens = self._appoint(link)
 
-        def occupying() -> T:
-            # A thread that hangs keeps its place when nobody waits for it any more.
-            try:
-                if listens:
-                    link.listen(lambda *news: _tell(loop, lambda: self._news(*news)))
-                return work(link.connection)
-            finally:
-                if not _tell(loop, lambda: self._take_back(link, places)):
-                    link.close()  # nobody is left to take it back
+        def listening() -> T:
+            if listens:
+                link.listen(lambda *news: _tell(loop, lambda: self._news(*news)))
+            return work(link.connection)
 
+        # A thread that hangs keeps its place when nobody waits for it any more.
+        ended = Ended(lambda: self._take_back(link, places), link.close)
         with core_errors(self._host.name):
-            return await link.worker.run(occupying)
+            return await link.worker.run(listening, ended)
 
     def _appoint(self, link: Link) -> bool:
         """Say whether a connection is to bring the news from now on."""
@@ -194,13 +192,10 @@ def _close(link: Link) -> None:
     threading.Thread(target=link.close, name="libvirt-close", daemon=True).start()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> bool:
-    """Have something done on the loop; say whether there is one any more."""
-    try:
+def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
+    """Have something done on the loop, unless that has ended, and with it who wanted to know."""
+    with suppress(RuntimeError):
         loop.call_soon_threadsafe(what)
-    except RuntimeError:
-        return False  # it has ended, and with it whoever wanted to know
-    return True
 
 
 def _seen(task: "asyncio.Task[None]") -> None:

@@ -7,15 +7,24 @@ not answer would keep the operator from ever stopping.
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
-__all__ = ["Worker", "in_thread"]
+__all__ = ["Ended", "Worker", "in_thread"]
 
 T = TypeVar("T")
 
 Order = Callable[[], None]
+
+
+class Ended(NamedTuple):
+    """What follows when blocking work has ended: on the loop, or in its thread if there is none."""
+
+    on_loop: Callable[[], object]
+    without_loop: Callable[[], object]
+
+
+NOTHING_FOLLOWS = Ended(lambda: None, lambda: None)
 
 
 class Worker:
@@ -29,12 +38,12 @@ class Worker:
     def __del__(self) -> None:
         self.dismiss()
 
-    async def run(self, work: Callable[[], T]) -> T:
+    async def run(self, work: Callable[[], T], ended: Ended = NOTHING_FOLLOWS) -> T:
         """Run something that blocks and return what it returned.
 
         Whoever stops waiting does not stop it; its result is then nobody's.
         """
-        order, result = _ordered(work)
+        order, result = _ordered(work, ended)
         self._orders.put(order)
         return await result
 
@@ -56,12 +65,15 @@ async def in_thread(work: Callable[[], T], name: str) -> T:
     return await result
 
 
-def _ordered(work: Callable[[], T]) -> tuple[Order, "asyncio.Future[T]"]:
+def _ordered(
+    work: Callable[[], T], ended: Ended = NOTHING_FOLLOWS
+) -> tuple[Order, "asyncio.Future[T]"]:
     """Return what a thread is to do, and what will then have come of it on this loop."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
 
     def deliver(set_outcome: Callable[[], None]) -> None:
+        ended.on_loop()
         if not future.done():
             set_outcome()
 
@@ -72,7 +84,9 @@ def _ordered(work: Callable[[], T]) -> tuple[Order, "asyncio.Future[T]"]:
             outcome, value = future.set_exception, error
         else:
             outcome, value = future.set_result, result  # type: ignore[assignment]
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+        try:
             loop.call_soon_threadsafe(deliver, lambda: outcome(value))
+        except RuntimeError:  # the loop has ended, and with it whoever waited
+            ended.without_loop()
 
     return order, future
