@@ -160,4 +160,4 @@ class InventoryWatch:
 def _differs(known: Mapping[str, Observed], seen: Observed) -> bool:
     """Say whether a machine is not as it was, whatever it uses."""
     before = known.get(seen.uid)
-    return before is None or replace(before, usage=None) != replace(seen, usage=None)
+    return before is None or replace(before, usage=seen.usage) != seen

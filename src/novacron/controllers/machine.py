@@ -11,7 +11,7 @@ from novacron.controllers.round import BACK_OFF, PENDING, Happening, Scope
 from novacron.controllers.snapshots import protect
 from novacron.controllers.volumes import leaving_volumes, reclaim, volumes_in_words
 from novacron.core.errors import OutOfCapacity
-from novacron.core.machine import Hindrance, Machine, MachinePlan, Observed, Power
+from novacron.core.machine import Hindrance, MachinePlan, Observed, Power
 from novacron.core.steps import Done, Outcome, Step, Wait
 from novacron.core.volume import are_as_planned
 
@@ -69,7 +69,7 @@ async def configure(scope: Scope) -> Outcome:
         scope.may_act()
         accepted = await scope.driver.resize(plan)
         if not _as_planned(before, plan):
-            scope.tell(*_what_was_done(before, plan, _amount(scope.machine)))
+            scope.tell(*_what_was_done(before, plan))
         await scope.follow(accepted)
     elif before and not before.changing and (leaving := leaving_volumes(before)):
         # A guest that was busy when it was asked to let go does so when it is asked again.
@@ -77,13 +77,13 @@ async def configure(scope: Scope) -> Outcome:
         await scope.follow(await scope.driver.resize(plan))
         return Done("Configured", f"the guest is to let go of {leaving}", after=LATER)
     if scope.seen and not _as_planned(scope.seen, plan):
-        return Wait("Resizing", scope.next_look, f"being resized to {_amount(scope.machine)}")
+        return Wait("Resizing", scope.next_look, f"being resized to {_amount(plan)}")
     if scope.seen and scope.seen.awaits_restart and scope.machine.power is Power.ON:
-        return await _restart(scope)
-    return Done("Configured", f"has {_amount(scope.machine)}")
+        return await _restart(scope, plan)
+    return Done("Configured", f"has {_amount(plan)}")
 
 
-async def _restart(scope: Scope) -> Outcome:
+async def _restart(scope: Scope, plan: MachinePlan) -> Outcome:
     """Have what needs a restart take effect, if that is allowed and was announced."""
     assert scope.seen is not None
     announced = scope.since("RestartRequired", PENDING)
@@ -98,7 +98,7 @@ async def _restart(scope: Scope) -> Outcome:
     if scope.since("Configured", "Restarting") is None:
         scope.tell("Restarting", f"restarted because {what} changed")
     if await _stopped(scope, "Configured", "Restarting"):
-        return Done("Configured", f"has {_amount(scope.machine)}")
+        return Done("Configured", f"has {_amount(plan)}")
     return Wait("Restarting", scope.next_look, f"being restarted for {what}")
 
 
@@ -190,18 +190,18 @@ def _as_planned(seen: Observed, plan: MachinePlan) -> bool:
     return seen.configured == plan.resources and same and seen.drifted is None
 
 
-def _what_was_done(seen: Observed, plan: MachinePlan, amount: str) -> tuple[str, str]:
+def _what_was_done(seen: Observed, plan: MachinePlan) -> tuple[str, str]:
     if seen.drifted is not None:
         return "Repaired", f"set up again because {seen.drifted}"
     if seen.configured != plan.resources:
-        return "Resized", f"resized to {amount}"
+        return "Resized", f"resized to {_amount(plan)}"
     if plan.volumes is not None and not are_as_planned(seen.volumes, plan.volumes):
         return "VolumesChanged", f"given {volumes_in_words(plan.volumes)}"
     return "Configured", "set up with other networks"
 
 
-def _amount(machine: Machine) -> str:
-    resources = machine.plan().resources
+def _amount(plan: MachinePlan) -> str:
+    resources = plan.resources
     return (
         f"{resources.vcpus} CPUs, {resources.memory_mib} MiB memory, {resources.disk_mib} MiB disk"
     )

@@ -60,7 +60,7 @@ class Placer:
 
     def concerns(self, obj: Object) -> bool:
         """Say whether an object is not placed, or asks for something it did not ask for before."""
-        return self.kind.holding(obj) is None or not self.kind.is_settled(obj)
+        return not self.kind.is_settled(obj) or self.kind.holding(obj) is None
 
     async def reconcile(self, key: Key) -> timedelta | None:
         """Place one machine, or see whether what it asks for now still fits where it is."""

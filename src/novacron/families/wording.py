@@ -1,7 +1,6 @@
 """How objects of any family write amounts, conditions and moments, and back."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -24,15 +23,20 @@ __all__ = [
 Object = dict[str, Any]
 
 
-@contextmanager
-def as_the_schema_says() -> Iterator[None]:
-    """Raise Rejected when what is inside finds the object other than its definition says."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise Rejected(
-            f"the object is not as its definition says: {error!r}", reason="InvalidSpec"
-        ) from error
+class as_the_schema_says:  # noqa: N801 - it is read as a phrase
+    """Raises Rejected when what is inside finds the object other than its definition says."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        """End."""
+        if isinstance(error, (KeyError, TypeError, ValueError, AttributeError)):
+            raise Rejected(
+                f"the object is not as its definition says: {error!r}", reason="InvalidSpec"
+            ) from error
 
 
 def amounts(written: Mapping[str, Any] | None) -> Resources | None:

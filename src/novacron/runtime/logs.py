@@ -57,6 +57,10 @@ def _context(record: logging.LogRecord) -> dict[str, object]:
 
 def configure_logs(level: str, form: str) -> None:
     """Send all log lines to standard error in one form."""
+    # Who called, and in which thread, process and task, is in none of the forms, and to find it out
+    # takes as long as all else about a line.
+    logging._srcfile = None
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

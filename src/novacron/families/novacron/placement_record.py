@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import orjson
+
 from novacron.core.placement import Placement
 from novacron.families.novacron.affinity_translate import devices_of, written_devices
 from novacron.families.wording import amounts, written_amounts
@@ -78,4 +80,11 @@ def _wishes(obj: Object) -> str:
     wishes = {name: template[name] for name in WISHES if template.get(name)}
     if not wishes:
         return ""
-    return hashlib.sha256(json.dumps(wishes, sort_keys=True).encode()).hexdigest()[:16]
+    return _word_for(orjson.dumps(wishes, option=orjson.OPT_SORT_KEYS))
+
+
+@lru_cache(maxsize=512)  # many machines want the same, and every change of one asks for it
+def _word_for(wishes: bytes) -> str:
+    # Written the way it is in records that there are already.
+    text = json.dumps(orjson.loads(wishes), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
