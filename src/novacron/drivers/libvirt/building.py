@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 MUCH_LATER = timedelta(minutes=5)
 NOT_AT_ALL = timedelta(0)
+# Counted from when an image began to be brought, so one that takes longer keeps nobody else.
+A_MOMENT = 1.0
 # What was begun stays: it can go on, and perhaps another process of ours is at work on it too.
 PASSING = frozenset(kind.reason for kind in (Busy, DriverError, Unreachable))
 
@@ -47,6 +49,7 @@ class _Delivery:
 
     task: "asyncio.Future[InStock]"
     progress: Progress
+    begun: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +108,16 @@ class Building:
         return uid in self._sites
 
     async def at_hand(self, plan: MachinePlan) -> InStock | None:
-        """Return the image of a machine if it can be made at once; what is wrong is told later."""
+        """Return the image of a machine if it can be made at once; what is wrong is told later.
+
+        One that others have just begun to bring may be there in a moment, so that is waited for.
+        """
         try:
             located = await self.locate(plan)
             require_minimum(located, plan.resources)
+            if (delivery := self._images.get(_key(located, plan))) is not None:
+                left = delivery.begun + A_MOMENT - asyncio.get_running_loop().time()
+                await asyncio.wait({delivery.task}, timeout=max(0, left))
             return self.stock.at_hand(located, plan.pull)
         except (DriverError, OSError):
             return None
@@ -189,7 +198,7 @@ class Building:
 
     def _delivery(self, located: Located, plan: MachinePlan) -> _Delivery:
         """Have an image brought once for everybody who wants the same."""
-        key = (located.checksum or located.identity, plan.pull)
+        key = _key(located, plan)
         delivery = self._images.get(key)
         if delivery is None:
             progress = Progress()
@@ -198,7 +207,8 @@ class Building:
                 return self.stock.ensure(builder.pool, located, plan.pull, progress)
 
             task = asyncio.ensure_future(self.carry(bring))
-            delivery = self._images[key] = _Delivery(task, progress)
+            begun = asyncio.get_running_loop().time()
+            delivery = self._images[key] = _Delivery(task, progress, begun)
             task.add_done_callback(lambda task: self._delivered(key, task))
         return delivery
 
@@ -219,13 +229,19 @@ class Building:
             log.warning("what was begun stays until the next attempt: %s", error)
 
 
+def _key(located: Located, plan: MachinePlan) -> tuple[str, str]:
+    """Return what is the same for all who can share one delivery."""
+    return located.checksum or located.identity, plan.pull
+
+
 def made_at_once(
-    builder: Builder, plan: MachinePlan, seed: Seed, image: InStock, domain: Domain
+    builder: Builder, stock: Stock, plan: MachinePlan, seed: Seed, image: InStock, domain: Domain
 ) -> bool:
     """Give a machine all it needs; what fails is to be tried again, and told, by ``Building``."""
     try:
         builder.furnish(plan, seed)
         builder.complete(plan, image, domain)
+        stock.used(builder.pool, image)
     except (DriverError, libvirt.libvirtError) as error:
         log.debug("%s is made in more than one go: %s", plan.ref.name, error)
         return False

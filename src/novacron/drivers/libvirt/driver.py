@@ -139,8 +139,10 @@ class LibvirtDriver(
             if there is None:
                 builder.require_room(plan)
             domain = builder.define(plan, seed, there)
-            made = there is not None and builder.is_complete(there)
-            if made or (image is not None and made_at_once(builder, plan, seed, image, domain)):
+            made = (there is not None and builder.is_complete(there)) or (
+                image is not None and made_at_once(builder, self._stock, plan, seed, image, domain)
+            )
+            if made:
                 running = started_at_once(builder, domain) if plan.start else domain
                 return seen_by(builder, running, known, complete=True)
             return None

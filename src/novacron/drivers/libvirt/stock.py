@@ -12,6 +12,7 @@ from datetime import timedelta
 from functools import lru_cache
 from hashlib import file_digest
 from pathlib import Path
+from typing import NamedTuple
 
 from novacron.core.errors import Busy, Rejected
 from novacron.core.image import PullPolicy
@@ -41,6 +42,8 @@ ABANDONED_SECONDS = 20.0
 RESUMABLE_SECONDS = 900.0
 LOOK_SECONDS = 1.0
 TOUCH_SECONDS = 30.0
+# Others may have brought something newer under the same name by then.
+BELIEVED_SECONDS = 300.0
 AGAIN = timedelta(seconds=20)
 USUAL_LIMITS = Limits()
 
@@ -53,6 +56,17 @@ class Workshop:
     scratch: Path | None = None
 
 
+class _AtHand(NamedTuple):
+    """An image that was here when it was looked for, and when it was last used."""
+
+    image: InStock
+    looked: float
+    used: float
+
+    def counts(self, now: float) -> bool:
+        return now - self.used < TOUCH_SECONDS and now - self.looked < BELIEVED_SECONDS
+
+
 @dataclass(slots=True)
 class Stock:
     """Finds images in a pool, and brings those that are missing."""
@@ -61,7 +75,7 @@ class Stock:
     most_bytes: int | None = None
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
-    _at_hand: dict[str, tuple[InStock, float]] = field(default_factory=dict)
+    _at_hand: dict[str, _AtHand] = field(default_factory=dict)
     _touched: dict[str, float] = field(default_factory=dict)
     _remembered: dict[str, str] = field(default_factory=dict)
     _standing: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -84,21 +98,29 @@ class Stock:
         found = found or self._brought(pool, located, checksum, progress)
         self._touch(pool, found)
         self._remember(pool, located, found)
-        self._at_hand[_version(located)] = found, self.clock()
+        now = self.clock()
+        self._at_hand[_version(located)] = _AtHand(found, looked=now, used=now)
         return found
 
     def at_hand(self, located: Located, pull: PullPolicy) -> InStock | None:
         """Return an image that was here a moment ago; whoever builds on it sees if it still is."""
         if pull is PullPolicy.ALWAYS:
             return None
-        image, since = self._at_hand.get(_version(located), (None, 0.0))
-        return image if self.clock() - since < TOUCH_SECONDS else None
+        known = self._at_hand.get(_version(located))
+        return known.image if known is not None and known.counts(self.clock()) else None
+
+    def used(self, pool: Pool, image: InStock) -> None:
+        """Note that a machine was made of an image that was at hand, which it thus still is."""
+        self._touch(pool, image)
+        for version, known in list(self._at_hand.items()):
+            if known.image == image:
+                self._at_hand[version] = known._replace(used=self.clock())
 
     def tidy(self, pool: Pool) -> None:
         """Remove what nobody will finish or ask for; called every now and then."""
         now = self.clock()
-        for version, (_, since) in list(self._at_hand.items()):
-            if now - since > TOUCH_SECONDS:
+        for version, known in list(self._at_hand.items()):
+            if not known.counts(now):
                 del self._at_hand[version]
         shelf = Shelf(pool.names())
         for name in shelf.stale():

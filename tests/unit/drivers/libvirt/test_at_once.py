@@ -12,10 +12,11 @@ import pytest
 
 from libvirt_daemon import LibvirtDaemon
 from novacron.core.driver import Accepted
-from novacron.core.machine import Observed, Power
+from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.drivers.libvirt import LibvirtDriver
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.look import read_all
+from novacron.drivers.libvirt.stock import Stock
 from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, left_on, machine
 
 
@@ -55,6 +56,39 @@ async def test_an_image_that_went_away_meanwhile_is_brought_again(
     assert (await driver.create(plan)).seen is None
     assert (await created(driver, plan)).changing is None
     await deleted(driver, plan)
+
+
+@pytest.mark.parametrize("moment", [20.0, 0.05])
+async def test_an_image_that_others_have_just_begun_to_bring_is_waited_for_a_moment(
+    host: LibvirtDaemon, monkeypatch: pytest.MonkeyPatch, moment: float
+) -> None:
+    """One that is there by then saves a machine all orders but the first; no other keeps it."""
+    may_come, brought = threading.Event(), Stock.ensure
+
+    def slowly(*given: Any) -> Any:
+        assert may_come.wait(20)
+        return brought(*given)
+
+    monkeypatch.setattr(Stock, "ensure", slowly)
+    monkeypatch.setattr("novacron.drivers.libvirt.building.A_MOMENT", moment)
+    fresh, plans = driver_for(host), (machine(), machine())
+    assert (await fresh.create(plans[0])).seen is None
+    await eventually(lambda: _waits_for_its_image(fresh, plans[0]), "the image is being brought")
+    second = asyncio.create_task(fresh.create(plans[1]))
+    if moment < 1:
+        assert (await second).seen is None
+    may_come.set()
+    made = (await second).seen
+    assert moment < 1 or (made is not None and made.changing is None)
+    for plan in plans:
+        await created(fresh, plan)
+        await deleted(fresh, plan)
+    await fresh.close()
+
+
+async def _waits_for_its_image(driver: LibvirtDriver, plan: MachinePlan) -> bool:
+    seen = await driver.observe(plan.ref)
+    return seen is not None and seen.progress is not None
 
 
 def _remove_images(host: LibvirtDaemon) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -242,6 +243,27 @@ def test_use_counts_not_age(scene: Scene) -> None:
     scene.ensure(locations[0])
     clear_images(scene.pool, MIB)
     assert list(Shelf(scene.pool.names()).images()) == [images[0]]
+
+
+def test_an_image_is_at_hand_as_long_as_it_is_used_but_looked_for_again_in_the_end(
+    scene: Scene,
+) -> None:
+    """Machines of one image do not each look for it, nor believe for ever what was found once."""
+    located = scene.at(scene.server.add("disk", raw(b"disk")))
+    image, begun = scene.ensure(located), scene.time.now
+    mark = Path(scene.daemon) / image.mark
+    subprocess.run(["touch", "-d", "-4000 seconds", mark], check=True)
+    while (found := scene.stock.at_hand(located, PullPolicy.IF_NOT_PRESENT)) is not None:
+        assert found == image
+        scene.stock.used(scene.pool, image)
+        scene.time.now += 20
+    assert scene.time.now - begun == 300
+    assert mark.stat().st_mtime > time.time() - 60, "so it is not the one that makes room"
+    scene.ensure(located)
+    assert scene.stock.at_hand(located, PullPolicy.IF_NOT_PRESENT) == image
+    assert scene.stock.at_hand(located, PullPolicy.ALWAYS) is None
+    scene.time.now += 31
+    assert scene.stock.at_hand(located, PullPolicy.IF_NOT_PRESENT) is None
 
 
 def test_a_new_image_makes_room_by_itself(scene: Scene) -> None:
