@@ -61,7 +61,7 @@ class Api:
         text = answer.read()
         self._used = time.monotonic()
         if answer.status >= 400:
-            raise Refused(answer.status, json.loads(text).get("message", ""))
+            raise Refused(answer.status, _message(text))
         parsed: Object = json.loads(text or b"{}")
         return parsed
 
@@ -122,3 +122,11 @@ def _collection(kind: str, namespace: str | None) -> str:
     plural = {"VirtualMachine": "virtualmachines", "Host": "hosts"}[kind]
     inside = f"/namespaces/{namespace}" if namespace else ""
     return f"{VERSION}{inside}/{plural}"
+
+
+def _message(answer: bytes) -> str:
+    """Return why a request was refused; of a kind that is not known a server says it in words."""
+    try:
+        return str(json.loads(answer).get("message", ""))
+    except ValueError:
+        return answer.decode(errors="replace").strip()
