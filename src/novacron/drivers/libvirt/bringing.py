@@ -82,6 +82,9 @@ class Bringing:
         except BaseException:
             self._forget(stem)
             raise
+        finally:
+            # It has our beat: each would keep the other, and with them a connection, for a while.
+            self._fetch = None
         self._close(stem)
         return made
 
