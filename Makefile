@@ -10,8 +10,8 @@ UV := PYTHONPATH=.venv/tools .venv/tools/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 SOURCES := src tests bench
 # Tests wait more than they compute, so more of them at once than there are cores. Those that share
-# something of their module stay together.
-PYTEST := $(PYTHON) -m pytest -n 3 --dist loadgroup
+# a cluster, or something of their module, stay together.
+PYTEST := $(PYTHON) -m pytest -n 4 --dist loadgroup
 HELM := PYTHONPATH=tests $(PYTHON) -m helm
 IMAGE := novacron/novacron:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 

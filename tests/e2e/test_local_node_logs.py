@@ -3,6 +3,7 @@
 import http.client
 import ssl
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -83,10 +84,8 @@ def test_a_reader_who_leaves_is_let_go(node):
     node.until_said(name, "here")
 
     def connections():
-        listed = subprocess.run(
-            ["ls", "-l", f"/proc/{node.agent().pid}/fd"], capture_output=True, text=True, check=True
-        ).stdout
-        return listed.count("socket:")
+        listed = Path(f"/proc/{node.agent().pid}/fd").iterdir()
+        return {link for each in listed if (link := _target(each)).startswith("socket:")}
 
     before = connections()
     program = [node.plane.binaries / "kubectl", "--kubeconfig", node.plane.kubeconfig]
@@ -94,12 +93,20 @@ def test_a_reader_who_leaves_is_let_go(node):
         [*program, "-n", node.namespace, "logs", "-f", name], stdout=subprocess.PIPE
     )
     assert following.stdout is not None
-    following.stdout.readline()
-    assert connections() > before
-    following.kill()
-    following.wait()
-    following.stdout.close()
-    eventually(lambda: connections() <= before, lambda: f"{connections()} instead of {before}")
+    with following.stdout:
+        following.stdout.readline()
+        opened = connections() - before
+        following.kill()
+        following.wait()
+    assert opened
+    eventually(lambda: not opened & connections(), lambda: f"{opened} end with their reader")
+
+
+def _target(entry):
+    try:
+        return str(entry.readlink())
+    except FileNotFoundError:
+        return ""  # it was closed this moment
 
 
 def test_exec_is_refused_with_what_this_node_is(node):
