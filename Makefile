@@ -9,9 +9,9 @@ BENCH := .venv/.bench
 UV := PYTHONPATH=.venv/tools .venv/tools/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 SOURCES := src tests bench
-# Tests wait more than they compute, so more of them at once than there are cores. Those that share
-# a cluster, or something of their module, stay together.
-PYTEST := $(PYTHON) -m pytest -n 4 --dist loadgroup
+# Tests wait more than they compute, so more of them at once than there are cores. Those of a module
+# share what takes long to make; the slow ones begin with an early letter, and come first.
+PYTEST := $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 HELM := PYTHONPATH=tests $(PYTHON) -m helm
 IMAGE := novacron/novacron:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 

@@ -72,9 +72,6 @@ from novacron.workplace.home import Home
 from novacron.workplace.progress import Silent
 from operators import install
 
-# Each worker that needs one would start its own.
-CLUSTERS = ("local_cluster", "node_plane")
-
 
 def pytest_configure() -> None:
     """Let there be no event loop that nobody closes.
@@ -83,25 +80,6 @@ def pytest_configure() -> None:
     set, asyncio makes one for it, and its end is a ResourceWarning in some innocent test.
     """
     asyncio.set_event_loop(None)
-
-
-@pytest.hookimpl(tryfirst=True)  # before the workers look at what belongs together
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests on one worker that share something which takes long to make."""
-    for item in items:
-        if isinstance(item, pytest.Function) and (group := _group(item)):
-            item.add_marker(pytest.mark.xdist_group(group))
-
-
-def _group(item: pytest.Function) -> str | None:
-    """Return what a test shares with others: a whole cluster, or something of its module."""
-    used = item._fixtureinfo.name2fixturedefs
-    if cluster := next((name for name in CLUSTERS if name in used), None):
-        return cluster
-    if any(each[-1].scope == "module" for each in used.values() if each):
-        module = Path(item.location[0]).with_suffix("")
-        return f"{module.parent.name}/{module.name}"
-    return None
 
 
 def pytest_sessionfinish() -> None:
