@@ -88,7 +88,7 @@ def far_host() -> Iterator[FarHost]:
             "key_file": str(directory / "key.pem"),
         }
         with own_daemon(settings) as daemon:
-            host = FarHost(daemon, authority, directory, port, free_port())
+            host = FarHost(daemon, authority, directory, port, free_port([port]))
             sshd = _start_sshd(host)
             try:
                 yield host

@@ -73,7 +73,9 @@ class RunningOperator:
 
     def start(self, *, wait: bool = True) -> "RunningOperator":
         """Start the process and, unless told otherwise, wait until it is ready."""
-        self.ports = {name: free_port() for name in ("metrics", "health", "webhook")}
+        self.ports = {}
+        for name in ("metrics", "health", "webhook"):
+            self.ports[name] = free_port(self.ports.values())
         kubeconfig = self.kubeconfig or self.plane.client_certificate(OPERATOR)
         webhook = f"127.0.0.1:{self.ports['webhook']}"
         module, *words = self.program
