@@ -62,6 +62,8 @@ OURS = (
     "/apis/vitistack.io/v1alpha1/namespaces/{}/machines",
     "/apis/novacron.io/v1alpha1/namespaces/{}/virtualmachines",
 )
+GONE, NOT_YET = 404, 429
+LONG_SECONDS = 30.0
 SUBRESOURCES = "/apis/subresources.kubevirt.io/v1"
 _RUNNING: list["KubeVirtBed"] = []
 
@@ -294,16 +296,30 @@ def _let_go(api: Api, where: str) -> None:
     Their namespace would wait for them, and the cluster look through it again and again: twenty of
     those keep half a core busy.
     """
-    try:
-        left = api.call("GET", where)["items"]
-    except Refused as refused:
-        if refused.code != 404:
-            raise
-        return  # this cluster has no such kind
-    for each in left:
+    for each in _listed(api, where):
         if each["metadata"].get("finalizers"):
-            name = each["metadata"]["name"]
-            api.call("PATCH", f"{where}/{name}", {"metadata": {"finalizers": None}}, merge=True)
+            name, bare = each["metadata"]["name"], {"metadata": {"finalizers": None}}
+            try:
+                api.call("PATCH", f"{where}/{name}", bare, merge=True)
+            except Refused as refused:
+                if refused.code != GONE:
+                    raise
+
+
+def _listed(api: Api, where: str) -> list[Object]:
+    """Return the objects there are; none of a kind that the cluster has not."""
+    deadline = time.monotonic() + LONG_SECONDS
+    while True:
+        try:
+            found: list[Object] = api.call("GET", where)["items"]
+        except Refused as refused:
+            if refused.code == GONE:
+                return []
+            if refused.code != NOT_YET or time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)  # the kind was installed this moment
+        else:
+            return found
 
 
 def _patiently() -> None:
