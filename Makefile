@@ -9,9 +9,12 @@ BENCH := .venv/.bench
 UV := PYTHONPATH=.venv/tools .venv/tools/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --generate-hashes --no-header --python-version 3.11
 SOURCES := src tests bench
-# Tests wait more than they compute, so more of them at once than there are cores. Those of a module
-# share what takes long to make; the slow ones begin with an early letter, and come first.
-PYTEST := $(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+# Tests wait more than they compute, so more of them at once than there are cores.
+PYTEST := $(PYTHON) -m pytest -n 3
+# Those of a module share what takes long to make, so they stay together; the directories of the slow
+# ones come first by name. All tests have modules that one worker alone would be left with.
+TOGETHER := --dist loadfile --no-loadscope-reorder
+APART := --dist worksteal
 HELM := PYTHONPATH=tests $(PYTHON) -m helm
 IMAGE := novacron/novacron:$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 
@@ -27,10 +30,10 @@ down: $(RUN) ## stop it; data stays
 	@$(BIN)/novacron down
 
 test: $(DEV) binaries kubevirt helm guests ## the everyday tests
-	$(PYTEST) -m "not full" $(ARGS)
+	$(PYTEST) $(TOGETHER) -m "not full" $(ARGS)
 
 test-full: $(DEV) binaries kubevirt helm guests versitygw ## all tests
-	$(PYTEST) $(ARGS)
+	$(PYTEST) $(APART) $(ARGS)
 
 check: $(DEV) ## style, types, layers, generated files
 	$(BIN)/ruff check $(SOURCES)

@@ -16,7 +16,10 @@ from operators import eventually
 def qemu_pid(real: LibvirtStage, domain: libvirt.virDomain) -> int:
     """Return the process of a guest; 0 while libvirt has noted none."""
     path = real.run_directory / "qemu" / f"{domain.name()}.pid"
-    return int(path.read_text()) if path.exists() else 0
+    try:
+        return int(path.read_text() or 0)
+    except FileNotFoundError:
+        return 0  # libvirt takes it away when it sees that the guest is dead
 
 
 def said(real: LibvirtStage, uid: str) -> str:
