@@ -133,6 +133,8 @@ def test_a_pod_of_our_own_image_runs(local_cluster):
 
 
 def test_definitions_can_be_installed_again(local_cluster):
-    """An upgrade is the same command, with the least memory that this cluster was given."""
-    said = local_cluster.ok("crd", "install", "--minimum-memory", "64Mi")
-    assert "virtualmachines.novacron.io installed" in said
+    """An upgrade is the same command, and the least memory that this cluster was given stays."""
+    definition = ("kubectl", "get", "crd", "virtualmachines.novacron.io", "-o", "yaml")
+    assert "must be at least 64Mi" in local_cluster.ok(*definition)
+    assert "virtualmachines.novacron.io installed" in local_cluster.ok("crd", "install")
+    assert "must be at least 64Mi" in local_cluster.ok(*definition)

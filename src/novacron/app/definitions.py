@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from novacron.app.registry import chosen
+from novacron.cli.crd import MINIMUM_MEMORY_NOTE
 from novacron.core.quantity import mib
 from novacron.crd import CustomResource
 from novacron.crd.manifest import manifest
@@ -45,8 +46,13 @@ def crds(families: Collection[str], minimum_memory: str = MINIMUM_MEMORY) -> lis
     """
     if mib(minimum_memory) < 1:
         raise ValueError(f"the least memory of a machine cannot be {minimum_memory}")
+    made = [definition(*versions) for versions in kinds(families)]
+    if minimum_memory == MINIMUM_MEMORY:
+        return made
+    for each in made:
+        each["metadata"]["annotations"] = KEEP | {MINIMUM_MEMORY_NOTE: minimum_memory}
     usual, wanted = at_least(MINIMUM_MEMORY).stanza(), at_least(minimum_memory).stanza()
-    return [_with(definition(*versions), usual, wanted) for versions in kinds(families)]
+    return [_with(each, usual, wanted) for each in made]
 
 
 def _with(part: Any, usual: Any, wanted: Any) -> Any:  # noqa: ANN401 - any part of a manifest

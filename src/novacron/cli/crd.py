@@ -2,21 +2,32 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from novacron.cli.failure import Failure
-from novacron.cli.options import Format, families, minimum_memory, output, target
+from novacron.cli.options import (
+    USUAL_MINIMUM_MEMORY,
+    Format,
+    families,
+    minimum_memory,
+    output,
+    target,
+)
 from novacron.cli.session import run
 from novacron.cli.target import Target
-from novacron.cli.wiring import wiring_of
+from novacron.cli.wiring import Definitions, wiring_of
 from novacron.runtime.resource import Resource
 
 if TYPE_CHECKING:
     from novacron.runtime.client import Client
 
-__all__ = ["crd", "install_crds"]
+__all__ = ["MINIMUM_MEMORY_NOTE", "crd", "install_crds"]
+
+# Written on a definition that was installed with another minimum than the usual one.
+MINIMUM_MEMORY_NOTE = "novacron.io/minimum-memory"
 
 DEFINITIONS = Resource(
     "apiextensions.k8s.io",
@@ -57,17 +68,43 @@ def print_crds(
 
 @crd.command()
 @families
-@minimum_memory()
+@minimum_memory(None)
 @target
 @click.pass_context
 def install(
-    context: click.Context, *, target: Target, families: Sequence[str], minimum_memory: str
+    context: click.Context, *, target: Target, families: Sequence[str], minimum_memory: str | None
 ) -> None:
     """Install the custom resource definitions, or bring them up to date."""
-    manifests = wiring_of(context).crds(families, minimum_memory)
-    run(target, lambda client, _: install_crds(client, manifests))
-    for manifest in manifests:
+    crds = wiring_of(context).crds
+
+    async def installed(client: "Client", _: str) -> list[dict[str, Any]]:
+        if minimum_memory is not None:
+            manifests = crds(families, minimum_memory)
+        else:
+            manifests = await _with_the_minimum_kept(client, crds, families)
+        await install_crds(client, manifests)
+        return manifests
+
+    for manifest in run(target, installed):
         click.echo(f"{manifest['metadata']['name']} installed")
+
+
+async def _with_the_minimum_kept(
+    client: "Client", crds: Definitions, families: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the definitions with the least memory that those in the cluster have.
+
+    An upgrade is not a change of settings: a cluster with small guests keeps taking them.
+    """
+    from novacron.runtime.errors import NotFound  # noqa: PLC0415
+
+    usual = crds(families, USUAL_MINIMUM_MEMORY)
+    for manifest in usual:
+        with suppress(NotFound):
+            there = await client.get(DEFINITIONS, manifest["metadata"]["name"])
+            if kept := (there["metadata"].get("annotations") or {}).get(MINIMUM_MEMORY_NOTE):
+                return crds(families, kept)
+    return usual
 
 
 async def install_crds(client: "Client", manifests: Sequence[dict[str, Any]]) -> None:

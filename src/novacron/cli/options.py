@@ -11,6 +11,7 @@ import click
 from novacron.cli.target import Target
 
 __all__ = [
+    "USUAL_MINIMUM_MEMORY",
     "Format",
     "families",
     "minimum_memory",
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 Command = Callable[..., None]
+
+USUAL_MINIMUM_MEMORY = "512Mi"
 
 
 class Format(StrEnum):
@@ -61,12 +64,14 @@ families = click.option(
 )
 
 
-def minimum_memory(default: str = "512Mi") -> Callable[[Command], Command]:
-    """Add the least memory of a machine."""
+def minimum_memory(
+    default: str | None = USUAL_MINIMUM_MEMORY,
+) -> Callable[[Command], Command]:
+    """Add the least memory of a machine; without a default, that of the cluster stays."""
     return click.option(
         "--minimum-memory",
         default=default,
-        show_default=True,
+        show_default=default or f"what the cluster has, else {USUAL_MINIMUM_MEMORY}",
         envvar="NOVACRON_MINIMUM_MEMORY",
         help="The least memory a machine may ask for; part of the installed kinds.",
     )

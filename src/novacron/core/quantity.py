@@ -70,7 +70,7 @@ def _parsed(text: str) -> Decimal:
     return amount.quantize(_NANO, ROUND_UP, _EXACT).normalize(_EXACT)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096)  # asked of every host for every machine that is placed
 def mib(value: str | float) -> int:
     """Return how many whole MiB hold that many bytes."""
     amount = parse_quantity(value)

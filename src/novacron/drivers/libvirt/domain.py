@@ -125,7 +125,7 @@ def definition(
 ) -> str:
     """Return the XML that makes the machine.
 
-    Written as text: a tree that is made to be written takes three times as long.
+    Written as text: a tree that is made to be written takes nearly five times as long.
     """
     size, uid = plan.resources, plan.ref.uid
     cpus = max(size.vcpus, place.max_vcpus)
