@@ -14,6 +14,8 @@ from pathlib import Path
 
 import libvirt
 
+from novacron.localcluster.hypervisor.account import own_accounts
+
 MOUNTS = {
     "run": "/run/libvirt",
     "lib": "/var/lib/libvirt",
@@ -81,9 +83,10 @@ class LibvirtDaemon:
         lines = "".join(f'{name} = "{value}"\n' for name, value in settings.items())
         (self.directory / "etc/libvirtd.conf").write_text(lines)
         (self.directory / "etc/qemu.conf").write_text(QEMU_CONF)
-        binds = "; ".join(
-            f"mount --bind {self.directory / name} {place}" for name, place in MOUNTS.items()
-        )
+        seen = {self.directory / name: place for name, place in MOUNTS.items()}
+        # Debian's libvirt does not start without a user that its packages need not bring.
+        shown = {**seen, **own_accounts(self.directory)}
+        binds = "; ".join(f"mount --bind {own} {place}" for own, place in shown.items())
         listen = "--listen" if self.listens else ""
         files = f"-f {self.directory}/etc/libvirtd.conf -p {self.directory}/pid"
         daemon = f"exec libvirtd {listen} {files}"
@@ -101,13 +104,17 @@ class LibvirtDaemon:
     def _await(self) -> None:
         for _ in range(300):
             assert self.process is not None
-            assert self.process.poll() is None, (self.directory / "out.log").read_text()
+            assert self.process.poll() is None, self._said()
             try:
                 libvirt.open(self.uri).close()
                 return
             except libvirt.libvirtError:
                 time.sleep(0.1)
         raise AssertionError("libvirtd does not answer")
+
+    def _said(self) -> str:
+        logs = (self.directory / "out.log", self.directory / "log/libvirtd.log")
+        return "".join(log.read_text() for log in logs if log.exists())
 
     def inside(self, *command: str) -> list[str]:
         """Return a command that sees the files which the daemon sees."""
