@@ -16,6 +16,7 @@ from kubevirt_bed import (
     fresh_namespace,
     stop_bed,
 )
+from novacron.core.quantity import parse_quantity
 from novacron.localcluster.kubevirt.addition import KubeVirt
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
 from novacron.workplace.home import Home
@@ -97,9 +98,12 @@ def say(stage: MachineStage, name: str, **status: Any) -> None:
         asked = found["spec"]["storage"]
         owner = {"apiVersion": found["apiVersion"], "kind": "DataVolume", "name": name}
         owner |= {"uid": found["metadata"]["uid"], "controller": True}
-        labels = found["metadata"]["labels"]
-        metadata = {"name": name, "labels": labels, "ownerReferences": [owner]}
-        spec = {"accessModes": ["ReadWriteMany"], **asked}
+        kept = {part: found["metadata"][part] for part in ("labels", "annotations")}
+        metadata = {"name": name, **kept, "ownerReferences": [owner]}
+        # There is a file system around the image, for which CDI claims a little more.
+        size = parse_quantity(asked["resources"]["requests"]["storage"]) * 106 / 100
+        room = {"resources": {"requests": {"storage": str(int(size))}}}
+        spec = {"accessModes": ["ReadWriteMany"], **asked, **room}
         bed.create("persistentvolumeclaims", {"metadata": metadata, "spec": spec})
     bed.patch("datavolumes", name, {"status": status})
 

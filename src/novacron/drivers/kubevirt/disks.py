@@ -8,11 +8,19 @@ from novacron.core.quantity import MIB, format_mib, mib
 from novacron.core.volume import Access, Attachment, SeenVolume
 from novacron.drivers.kubevirt.changes import DISKS, plugged
 from novacron.drivers.kubevirt.cluster import Belongings
-from novacron.drivers.kubevirt.names import DISK, GROWN, VOLUME
+from novacron.drivers.kubevirt.names import ASKED, DISK, GROWN, VOLUME
 from novacron.drivers.kubevirt.settings import Settings
 from novacron.drivers.kubevirt.view import as_requested, by_name, template_of
 
-__all__ = ["growing", "in_order", "is_first", "seen_volume", "volume_id_of"]
+__all__ = [
+    "asked_mib",
+    "claimed_mib",
+    "growing",
+    "in_order",
+    "is_first",
+    "seen_volume",
+    "volume_id_of",
+]
 
 Object = dict[str, Any]
 
@@ -53,13 +61,15 @@ def seen_volume(claim: Object, vm: Object | None, instance: Object | None) -> Se
     """Return a disk as it is."""
     name = claim["metadata"]["labels"].get(DISK, "")
     attachment, note = _attachment(name, vm, instance)
-    wanted, has = _wanted_mib(claim), None
+    wanted, has = asked_mib(claim), None
     if attachment is Attachment.ATTACHED and instance is not None:
         has = _has_mib(claim, instance, name)
         if has is not None and has < wanted:
             attachment, note = Attachment.GROWING, _why_growing(claim)
         elif claim["metadata"].get("annotations", {}).get(GROWN) == instance["metadata"]["uid"]:
             note = GROW_INSIDE
+    if claimed_mib(claim) > wanted:
+        note = note or f"its claim is for {format_mib(claimed_mib(claim))}"
     return SeenVolume(
         name=name,
         size_mib=wanted,
@@ -123,27 +133,38 @@ def _told(instance: Object, name: str) -> Object:
     return told.get(name) or {}
 
 
-def _wanted_mib(claim: Object) -> int:
+def asked_mib(claim: Object) -> int:
+    """Return how large a machine's owner wants a disk, which the claim may exceed.
+
+    CDI claims more for the file system around an image, and KubeVirt as much as a snapshot takes
+    when it goes back to one.
+    """
+    asked = (claim["metadata"].get("annotations") or {}).get(ASKED)
+    return min(mib(asked), claimed_mib(claim)) if asked else claimed_mib(claim)
+
+
+def claimed_mib(claim: Object) -> int:
+    """Return how large a disk is claimed to be."""
     return mib(claim["spec"]["resources"]["requests"]["storage"])
 
 
 def _has_mib(claim: Object, instance: Object, name: str) -> int | None:
     """Return how large the guest sees a disk; None where nobody can tell."""
     capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
-    if capacity is not None and mib(capacity) < _wanted_mib(claim):
+    if capacity is not None and mib(capacity) < asked_mib(claim):
         return mib(capacity)
     size = _told(instance, name).get("size")
     if not size:
         return None
     shown = int(size) // MIB
     whole = claim["spec"].get("volumeMode") == "Block"
-    least = _wanted_mib(claim) * (1 if whole else FILE_SYSTEM_SHARE)
-    return _wanted_mib(claim) if shown >= least else shown
+    least = asked_mib(claim) * (1 if whole else FILE_SYSTEM_SHARE)
+    return asked_mib(claim) if shown >= least else shown
 
 
 def _why_growing(claim: Object) -> str:
     capacity = ((claim.get("status") or {}).get("capacity") or {}).get("storage")
-    if capacity is not None and mib(capacity) >= _wanted_mib(claim):
+    if capacity is not None and mib(capacity) >= asked_mib(claim):
         return "the volume has grown and the guest does not see it yet"
     conditions = {each["type"] for each in (claim.get("status") or {}).get("conditions") or ()}
     if "FileSystemResizePending" in conditions:

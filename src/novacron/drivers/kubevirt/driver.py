@@ -24,12 +24,11 @@ from novacron.core.machine import (
     Power,
     Resources,
 )
-from novacron.core.quantity import mib
 from novacron.core.volume import KeptVolume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.consoles import Consoles
 from novacron.drivers.kubevirt.convert import template, virtual_machine
-from novacron.drivers.kubevirt.disks import volume_id_of
+from novacron.drivers.kubevirt.disks import claimed_mib, volume_id_of
 from novacron.drivers.kubevirt.errors import in_our_words, went_away
 from novacron.drivers.kubevirt.facts import facts_of
 from novacron.drivers.kubevirt.fetching import Fetching
@@ -386,6 +385,6 @@ def _kept(claim: Object) -> KeptVolume:
     return KeptVolume(
         claim["metadata"]["namespace"],
         volume_id_of(claim),
-        mib(claim["spec"]["resources"]["requests"]["storage"]),
+        claimed_mib(claim),
         claim["spec"].get("storageClassName"),
     )

@@ -20,6 +20,7 @@ from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.fetching import Fetching
 from novacron.drivers.kubevirt.missing import Missing
 from novacron.drivers.kubevirt.names import (
+    ASKED,
     CLAIMS,
     DISK,
     IMPORTS,
@@ -132,7 +133,7 @@ class Imports:
                 "name": claim_name(plan.ref, name),
                 "namespace": plan.ref.namespace,
                 "labels": labels,
-                "annotations": {AT_ONCE: "true", SOURCE: medium.source},
+                "annotations": {AT_ONCE: "true", SOURCE: medium.source, ASKED: format_mib(size)},
                 **known_by,
             },
             "spec": {"source": _source(medium), "storage": storage},
@@ -145,7 +146,8 @@ class Imports:
         if any(each["metadata"]["name"] == name for each in has.claims):
             return
         labels = {key: text for key, text in metadata["labels"].items() if _is_ours(key)}
-        patch = {"metadata": {"labels": labels}}
+        notes = {ASKED: metadata["annotations"].get(ASKED)}
+        patch = {"metadata": {"labels": labels, "annotations": notes}}
         claim = await self.cluster.client.patch(CLAIMS, name, patch, metadata["namespace"])
         self.cluster.claims.cache.seen(claim)
 

@@ -16,7 +16,7 @@ from novacron.core.quantity import mib
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.kubevirt.changes import DRAIN, changes
 from novacron.drivers.kubevirt.cluster import Belongings
-from novacron.drivers.kubevirt.disks import growing, in_order, is_first, seen_volume
+from novacron.drivers.kubevirt.disks import asked_mib, growing, in_order, is_first, seen_volume
 from novacron.drivers.kubevirt.guest_facts import facts_of_guest, interfaces
 from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending
 from novacron.drivers.kubevirt.imports import is_spent, seen_imports
@@ -152,8 +152,7 @@ def _configured(vm: Object, claims: tuple[Object, ...]) -> Resources:
     domain = vm.get("spec", {}).get("template", {}).get("spec", {}).get("domain", {})
     cpu, guest = domain.get("cpu") or {}, (domain.get("memory") or {}).get("guest", 0)
     first = next((claim for claim in claims if is_first(claim, vm)), None)
-    asked = first["spec"]["resources"]["requests"]["storage"] if first else 0
-    return Resources(_vcpus(cpu), mib(guest), mib(asked))
+    return Resources(_vcpus(cpu), mib(guest), asked_mib(first) if first else 0)
 
 
 def _current(vmi: Object, configured: Resources) -> Resources:

@@ -5,6 +5,7 @@ from novacron.runtime.resource import SECRETS, Resource
 
 __all__ = [
     "APPLIED",
+    "ASKED",
     "CLAIMS",
     "CLOUD_INIT",
     "DISK",
@@ -77,6 +78,8 @@ RECLAIM = "novacron.io/reclaim"
 RECIPE = "novacron.io/recipe"
 # On the VirtualMachine: what we last asked for, to see what somebody else changed.
 APPLIED = "novacron.io/applied"
+# On claims: how large we asked for them to be; others may have made them larger.
+ASKED = "novacron.io/asked-size"
 # On claims: the UID of the instance that ran when the volume was last made larger.
 GROWN = "novacron.io/grown-under"
 # On migrations: which order they are.

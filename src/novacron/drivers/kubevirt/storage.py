@@ -8,13 +8,14 @@ from typing import Any
 from novacron.core.conditions import Condition
 from novacron.core.errors import Busy, Rejected, Unsupported
 from novacron.core.machine import MachinePlan
-from novacron.core.quantity import format_mib, mib
+from novacron.core.quantity import format_mib
 from novacron.core.volume import Access, Reclaim, Volume
 from novacron.drivers.kubevirt.cluster import Belongings, Cluster
 from novacron.drivers.kubevirt.convert import marks
+from novacron.drivers.kubevirt.disks import asked_mib, claimed_mib
 from novacron.drivers.kubevirt.missing import Missing, is_namespace, name_taken, no_namespace
 from novacron.drivers.kubevirt.modes import claim_modes
-from novacron.drivers.kubevirt.names import CLAIMS, DISK, GROWN, RECLAIM, VOLUME, claim_name
+from novacron.drivers.kubevirt.names import ASKED, CLAIMS, DISK, GROWN, RECLAIM, VOLUME, claim_name
 from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Key, Resource
@@ -55,7 +56,7 @@ class Claims:
                 known[name] = await self._make(plan, disk)
                 continue
             _require_same(claim, disk)
-            if disk.size_mib > _size_mib(claim):
+            if disk.size_mib > asked_mib(claim):
                 claim = await self._grow(claim, disk, has.instance)
             known[name] = await self._fated(plan, claim, disk.reclaim)
         for name in known.keys() - wanted.keys():
@@ -130,7 +131,10 @@ class Claims:
             "name": claim_name(plan.ref, disk.name),
             "namespace": plan.ref.namespace,
             "labels": labels,
-            "annotations": {VOLUME: disk.id_for(plan.ref.name, plan.ref.uid)},
+            "annotations": {
+                VOLUME: disk.id_for(plan.ref.name, plan.ref.uid),
+                ASKED: format_mib(disk.size_mib),
+            },
             **known_by,
         }
         spec: Object = {
@@ -178,9 +182,10 @@ class Claims:
                 reason="CannotGrow",
             )
         grown_under = instance["metadata"]["uid"] if instance else None
+        size = format_mib(max(disk.size_mib, claimed_mib(claim)))
         patch = {
-            "metadata": {"annotations": {GROWN: grown_under}},
-            "spec": {"resources": {"requests": {"storage": format_mib(disk.size_mib)}}},
+            "metadata": {"annotations": {GROWN: grown_under, ASKED: format_mib(disk.size_mib)}},
+            "spec": {"resources": {"requests": {"storage": size}}},
         }
         return await self._patched(metadata, patch)
 
@@ -195,7 +200,6 @@ class Claims:
 def _require_same(claim: Object, disk: Volume) -> None:
     """Refuse what no claim can become; the API refuses it where a template did not change it."""
     spec = claim["spec"]
-    size = mib(spec["resources"]["requests"]["storage"])
     wanted: dict[str, str | None] = {
         "storage class": None if disk.storage_class == USUAL else disk.storage_class,
         "access mode": disk.access.value if disk.access else None,
@@ -206,12 +210,6 @@ def _require_same(claim: Object, disk: Volume) -> None:
         "access mode": next(iter(spec.get("accessModes") or ()), None),
         "volume mode": spec.get("volumeMode", "Filesystem"),
     }
-    if disk.size_mib < size:
-        raise Rejected(
-            f"disk {disk.name} has {format_mib(size)} and cannot shrink to "
-            f"{format_mib(disk.size_mib)}: ask for as much as it has",
-            reason="CannotShrink",
-        )
     for name, value in wanted.items():
         if value is not None and has[name] is not None and value != has[name]:
             raise Rejected(
@@ -248,17 +246,13 @@ def _volume(claim: Object, bus: str | None) -> Volume:
     spec, labels = claim["spec"], claim["metadata"]["labels"]
     return Volume(
         labels[DISK],
-        _size_mib(claim),
+        asked_mib(claim),
         spec.get("storageClassName"),
         Access(spec["accessModes"][0]),
         Reclaim(labels.get(RECLAIM, Reclaim.RETAIN)),
         block=spec.get("volumeMode") == "Block",
         bus=bus,
     )
-
-
-def _size_mib(claim: Object) -> int:
-    return mib(claim["spec"]["resources"]["requests"]["storage"])
 
 
 def _check(disk: Volume, claim: Object | None) -> None:
@@ -268,9 +262,9 @@ def _check(disk: Volume, claim: Object | None) -> None:
             f"disk {disk.name} is to be volume {disk.existing}, which was another machine's: that "
             "cannot be done on KubeVirt yet; leave it out, or copy the data"
         )
-    if claim is not None and disk.size_mib < _size_mib(claim):
+    if claim is not None and disk.size_mib < asked_mib(claim):
         raise Rejected(
-            f"disk {disk.name} has {format_mib(_size_mib(claim))} and never shrinks: ask for at "
+            f"disk {disk.name} has {format_mib(asked_mib(claim))} and never shrinks: ask for at "
             "least that",
             reason="CannotShrink",
         )
