@@ -4,19 +4,24 @@ CSI's snapshot controller is not there: whoever tests gives its answers. What is
 the cluster, beside classes that take none, so that tests of either do not see each other.
 """
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from api import Refused
+from api import Api, Refused
 from kubevirt_bed import GROUPS, KubeVirtBed
 from novacron.localcluster.kubevirt.names import PROVISIONER
 
-__all__ = ["SNAPSHOT_CLASS", "answer_snapshots", "have_snapshot_storage"]
+__all__ = ["SNAPSHOT_CLASS", "answer_snapshots", "answering_snapshots", "have_snapshot_storage"]
 
 Object = dict[str, Any]
 
 # The StorageClass whose volumes can be snapshot.
 SNAPSHOT_CLASS = "snapshotting"
 DRIVER = f"snapshots.{PROVISIONER}"
+GONE = 404
+ANSWER_SECONDS = 0.3
 STORAGE = "/apis/snapshot.storage.k8s.io/v1"
 GROUPS |= {
     "customresourcedefinitions": "/apis/apiextensions.k8s.io/v1",
@@ -58,6 +63,28 @@ def have_snapshot_storage(bed: KubeVirtBed) -> None:
         _have(bed, plural, body)
 
 
+@contextmanager
+def answering_snapshots(bed: KubeVirtBed) -> Iterator[None]:
+    """Answer for all namespaces as long as this lasts, as the snapshot controller would."""
+    ended = threading.Event()
+    api = Api(bed.kubeconfig)
+    everywhere = KubeVirtBed(bed.kubevirt, api, "")
+
+    def answer() -> None:
+        while not ended.wait(ANSWER_SECONDS):
+            answer_snapshots(everywhere)
+
+    thread = threading.Thread(target=answer, name="snapshot-controller")
+    thread.start()
+    try:
+        yield
+        assert thread.is_alive(), "nobody answered any more"
+    finally:
+        ended.set()
+        thread.join()
+        api.close()
+
+
 def answer_snapshots(bed: KubeVirtBed) -> None:
     """Say of every snapshot of a volume what CSI's snapshot controller would."""
     for each in bed.items("volumesnapshots"):
@@ -69,8 +96,13 @@ def answer_snapshots(bed: KubeVirtBed) -> None:
             "restoreSize": "20Gi",
             "boundVolumeSnapshotContentName": f"content-{each['metadata']['name']}",
         }
-        path = bed.path("volumesnapshots", each["metadata"]["name"])
-        bed.api.call("PATCH", f"{path}/status", {"status": status}, merge=True)
+        name, namespace = each["metadata"]["name"], each["metadata"]["namespace"]
+        path = bed.path("volumesnapshots", name, namespace)
+        try:
+            bed.api.call("PATCH", f"{path}/status", {"status": status}, merge=True)
+        except Refused as refused:
+            if refused.code != GONE:  # as a machine's snapshots do, with the machine
+                raise
 
 
 def _have(bed: KubeVirtBed, plural: str, body: Object) -> None:

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from crash.scenarios import Scenario
+from crash.scenarios import CHANGED_SNAPSHOTS, Scenario, has_gone_back, snapshots
 from machines import condition
+from snapshot_storage import SNAPSHOT_CLASS
 
-__all__ = ["MACHINE_SCENARIOS", "SPEC", "disks_of", "gone", "running", "stopped"]
+__all__ = ["MACHINE_SCENARIOS", "SPEC", "begins", "disks_of", "gone", "running"]
 
 Object = dict[str, Any]
 
@@ -69,9 +70,20 @@ def grown(obj: Object | None) -> bool:
     return running(obj) and (obj or {})["status"].get("migration", {}).get("result") == "Succeeded"
 
 
+def went_back(obj: Object | None) -> bool:
+    """The Machine went back to a snapshot, and it runs."""
+    return obj is not None and running(obj) and has_gone_back(obj)
+
+
 def gone(obj: Object | None) -> bool:
     """Nothing of it is left."""
     return obj is None
+
+
+def begins(scenario: Scenario, obj: Object | None) -> bool:
+    """Say whether a Machine is where the scenario begins."""
+    ready = running(obj) if scenario.running_before else stopped(obj)
+    return ready and snapshots(obj) == set(scenario.snapshots_before)
 
 
 MACHINE_SCENARIOS = (
@@ -82,5 +94,12 @@ MACHINE_SCENARIOS = (
     Scenario("hotplug", running, patch={"spec": {"disks": [*DISKS, _disk("more", size="1Gi")]}}),
     Scenario("unplug", running, patch={"spec": {"disks": DISKS[:1]}}),
     Scenario("move", moved, patch={"metadata": {"annotations": {MIGRATE_TO: "any"}}}),
+    Scenario(
+        "snapshots",
+        went_back,
+        patch=CHANGED_SNAPSHOTS,
+        template={"disks": [{**each, "storageClass": SNAPSHOT_CLASS} for each in DISKS]},
+        snapshots_before=("before", "gone"),
+    ),
     Scenario("delete", gone, patch=None),
 )

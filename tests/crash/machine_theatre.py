@@ -5,11 +5,12 @@ leaked, doubled or lost.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from crash.machine_scenarios import SPEC, disks_of, gone, running, stopped
-from crash.scenarios import Scenario
-from crash.theatre import NAME, Theatre
+from crash.machine_scenarios import SPEC, begins, disks_of, gone
+from crash.scenarios import Scenario, snapshots
+from crash.theatre import NAME, Theatre, without_moments
 from kubevirt_bed import GROUPS, KubeVirtBed
 
 __all__ = ["InKubeVirt", "MachineTheatre"]
@@ -34,6 +35,7 @@ NETWORK = {
 DEFINITIONS = "network-attachment-definitions"
 MIGRATIONS = "virtualmachineinstancemigrations"
 INSTANCES = "virtualmachineinstances"
+SNAPSHOTS, RESTORES = "virtualmachinesnapshots", "virtualmachinerestores"
 CLAIMS = "persistentvolumeclaims"
 RECLAIM = "novacron.io/reclaim"
 
@@ -59,7 +61,7 @@ class InKubeVirt:
             "apiVersion": API_VERSION,
             "kind": "Machine",
             "metadata": {"name": NAME, "namespace": namespace},
-            "spec": {**SPEC, "running": scenario.running_before},
+            "spec": {**SPEC, **scenario.template, "running": scenario.running_before},
         }
 
     def in_namespace(self, namespace: str) -> KubeVirtBed:
@@ -97,6 +99,9 @@ class InKubeVirt:
             assert owners <= {obj["metadata"]["uid"]}, plural
         assert [each["metadata"]["name"] for each in bed.items(DEFINITIONS)] == ["crash-network"]
         assert len(bed.items(MIGRATIONS)) <= 1, "it moved more than once"
+        assert len(bed.items(RESTORES)) <= 1, "it went back more than once"
+        kept = {each["metadata"]["name"] for each in bed.items(SNAPSHOTS)}
+        assert kept == {f"{NAME}-{each}" for each in snapshots(obj)}
 
     def check_gone(self, namespace: str) -> None:
         """See that nothing is left of a Machine, once its guest has ended."""
@@ -105,10 +110,10 @@ class InKubeVirt:
 
     def left(self, bed: KubeVirtBed) -> list[str]:
         """Return what there is of a Machine, but for disks that were taken off it before."""
-        plurals = ("virtualmachines", INSTANCES, CLAIMS, "secrets", MIGRATIONS)
+        own = ("virtualmachines", INSTANCES, CLAIMS, "secrets", MIGRATIONS, SNAPSHOTS, RESTORES)
         return [
             f"{plural} {each['metadata']['name']}"
-            for plural in plurals
+            for plural in own
             for each in bed.items(plural, UID)
             if each["metadata"]["labels"].get(RECLAIM) != "Retain"
         ]
@@ -142,7 +147,7 @@ class MachineTheatre(Theatre):
             if self.scenario.exists_before:
                 self.bed(name).create("machines", self.machine(name))
         if self.scenario.exists_before:
-            self.finish(running if self.scenario.running_before else stopped, new)
+            self.finish(partial(begins, self.scenario), new)
         self.kubevirt.guests.update({name: self.kubevirt.guest(name) for name in new})
         return new
 
@@ -171,9 +176,7 @@ class MachineTheatre(Theatre):
         for entry in status.get("networkInterfaces") or ():
             assert entry.pop("macAddress")
             entry["ipAddresses"] = len(entry.get("ipAddresses") or ())
-        for entry in status["conditions"]:
-            del entry["lastProbeTime"], entry["lastTransitionTime"]
-        status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
+        without_moments(status)
         move = status.get("migration") or {}
         status["migration"] = {k: v for k, v in move.items() if k not in OF_A_MOVE}
         namespace = metadata["namespace"]
@@ -184,6 +187,7 @@ class MachineTheatre(Theatre):
             "same guest": self.kubevirt.guest(namespace) == self.kubevirt.guests[namespace],
             "addresses": len(obj["status"].get("ipAddresses") or ()),
             "moves": len(self.bed(namespace).items(MIGRATIONS)),
+            "restores": len(self.bed(namespace).items(RESTORES)),
         }
 
     def clear(self) -> None:

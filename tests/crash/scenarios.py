@@ -13,7 +13,14 @@ from novacron.core.quantity import parse_quantity
 
 Object = dict[str, Any]
 
-__all__ = ["REAL_SCENARIOS", "SCENARIOS", "Scenario"]
+__all__ = [
+    "CHANGED_SNAPSHOTS",
+    "REAL_SCENARIOS",
+    "SCENARIOS",
+    "Scenario",
+    "has_gone_back",
+    "snapshots",
+]
 
 
 def running(obj: Object | None) -> bool:
@@ -61,12 +68,15 @@ def snapshots(obj: Object | None) -> set[str]:
     return {each["name"] for each in ((obj or {}).get("status") or {}).get("snapshots") or ()}
 
 
-def went_back(obj: Object | None) -> bool:
-    """It went back to one snapshot, has another, and a third is gone; and it runs."""
-    if obj is None or not running(obj):
-        return False
+def has_gone_back(obj: Object) -> bool:
+    """It went back to one snapshot, has another, and a third is gone."""
     request = (obj["status"].get("restore") or {}).get("request")
     return request == "r1" and snapshots(obj) == {"before", "new"}
+
+
+def went_back(obj: Object | None) -> bool:
+    """It went back, and it runs."""
+    return obj is not None and running(obj) and has_gone_back(obj)
 
 
 def _as_asked(obj: Object) -> bool:
@@ -147,14 +157,14 @@ GPUS = {
 }
 
 # Restored first, then one discarded and one taken.
-SNAPSHOTS = {
+CHANGED_SNAPSHOTS = {
     "spec": {
         "snapshots": [{"name": "gone", "discard": True}, {"name": "new"}],
         "restore": {"snapshot": "before", "request": "r1"},
     }
 }
 OF_SNAPSHOTS = Scenario(
-    "snapshots", went_back, patch=SNAPSHOTS, snapshots_before=("before", "gone")
+    "snapshots", went_back, patch=CHANGED_SNAPSHOTS, snapshots_before=("before", "gone")
 )
 
 SCENARIOS = (

@@ -9,6 +9,7 @@ from crash.machine_scenarios import MACHINE_SCENARIOS
 from crash.machine_theatre import InKubeVirt, MachineTheatre
 from kubevirt_bed import KubeVirtBed
 from operators import install
+from snapshot_storage import answering_snapshots, have_snapshot_storage
 
 
 @pytest.fixture
@@ -18,10 +19,12 @@ def theatre(
     """One scenario; all its Machines are removed in the end."""
     bed = kubevirt_cluster
     install(bed.plane)
+    have_snapshot_storage(bed)
     name = f"crash-machine-{request.param.name}"
     stage = MachineTheatre(bed.plane, bed.api, tmp_path, request.param, name, InKubeVirt(bed))
-    yield stage
-    stage.clear()
+    with answering_snapshots(bed):
+        yield stage
+        stage.clear()
 
 
 @pytest.mark.full

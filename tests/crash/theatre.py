@@ -281,24 +281,30 @@ def comparable(obj: Object | None) -> Object | None:
         entry.pop("used", None)
     status["migration"] = _lasting(status.get("migration") or {})
     for entry in status["conditions"]:
-        del entry["lastProbeTime"], entry["lastTransitionTime"]
         if entry["type"] == "Placed":
             del entry["message"]  # it tells what else was on the host at that moment
-    for entry in status.get("snapshots") or ():
-        assert entry.pop("createdAt")
-        assert entry.pop("size")
-    if restored := status.get("restore"):
-        assert restored.pop("completedAt")
+    without_moments(status)
     if volumes := status.get("volumes"):
         # The rest of an id is the machine's own.
         status["volumes"] = [{**entry, "id": entry["id"][:-8]} for entry in volumes]
-    status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
     return {
         "finalizers": obj["metadata"].get("finalizers"),
         "addresses": len(addresses),
         "devices": len(status.pop("devices", [])),
         "status": status,
     }
+
+
+def without_moments(status: Object) -> None:
+    """Take out of a status when things were, and put its conditions in order."""
+    for entry in status["conditions"]:
+        del entry["lastProbeTime"], entry["lastTransitionTime"]
+    status["conditions"] = sorted(status["conditions"], key=lambda entry: str(entry["type"]))
+    for entry in status.get("snapshots") or ():
+        assert entry.pop("createdAt")
+        assert entry.pop("size")
+    if restored := status.get("restore"):
+        assert restored.pop("completedAt")
 
 
 def _lasting(migration: Object) -> Object:
