@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api import Api
+from api import Api, Refused
 from control_plane import ALL, throw_away
 from e2e.kubevirt.machines import MachineStage, condition, staged
 from kubevirt_bed import (
@@ -16,7 +16,7 @@ from kubevirt_bed import (
     fresh_namespace,
     stop_bed,
 )
-from novacron.core.quantity import parse_quantity
+from novacron.core.quantity import mib, parse_quantity
 from novacron.localcluster.kubevirt.addition import KubeVirt
 from novacron.localcluster.kubevirt.binaries import locate as locate_kubevirt
 from novacron.workplace.home import Home
@@ -37,6 +37,7 @@ KINDS = {
     "cdiconfigs": ("CDIConfig", "Cluster"),
     "storageprofiles": ("StorageProfile", "Cluster"),
 }
+GIB = 2**30
 IMAGE = {"source": "https://images.example.com/debian.qcow2"}
 ISO = {"source": "https://images.example.com/install.iso", "size": "1Gi"}
 
@@ -135,6 +136,28 @@ def test_a_machine_starts_once_its_image_is_there_and_tells_how_far_that_is(
     cdi.bed.delete("machines", "web")
     cdi.until_gone("web")
     assert cdi.bed.items("datavolumes") == []
+
+
+@pytest.mark.full
+def test_the_room_that_cdi_adds_around_an_image_is_kept_and_nobodys_wish(cdi: MachineStage) -> None:
+    """A disk that grows does so by what is asked for, and one that is to shrink is refused."""
+
+    def claimed() -> int:
+        claim = cdi.bed.get("persistentvolumeclaims", "roomy-root")
+        assert claim is not None
+        return mib(claim["spec"]["resources"]["requests"]["storage"])
+
+    cdi.declare("roomy", image=IMAGE)
+    say(cdi, "roomy-root", phase="Succeeded")
+    [disk] = cdi.until_running("roomy")["status"]["disks"]
+    assert disk["size"] == 20 * GIB
+    assert disk["message"].startswith("its claim is for 21")
+    before = claimed()
+    cdi.change("roomy", disks=[{"name": "root", "size": "30Gi"}])
+    cdi.until("roomy", lambda obj: obj["status"]["disks"][0]["size"] == 30 * GIB)
+    assert claimed() == before + 10 * 1024
+    with pytest.raises(Refused, match="disks can grow but never shrink"):
+        cdi.change("roomy", disks=[{"name": "root", "size": "25Gi"}])
 
 
 @pytest.mark.full

@@ -5,13 +5,16 @@ classes and KubeVirt's own settings. Nobody asks the cluster how a machine is: t
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from novacron.core.errors import Unreachable
+from novacron.drivers.kubevirt.attention import Attention
+from novacron.drivers.kubevirt.belongings import Belongings
 from novacron.drivers.kubevirt.errors import in_our_words
+from novacron.drivers.kubevirt.index import Index
 from novacron.drivers.kubevirt.last_words import LastWords
 from novacron.drivers.kubevirt.names import (
     CLAIMS,
@@ -34,15 +37,12 @@ from novacron.runtime.cache import Cache, Change
 from novacron.runtime.client import Client
 from novacron.runtime.errors import ApiError, Forbidden, NotFound, Unauthorized
 from novacron.runtime.reflector import Reflector
-from novacron.runtime.resource import NAMESPACES, Key, Object, key_of
+from novacron.runtime.resource import NAMESPACES, key_of
 
-__all__ = ["OWN_TURN", "Belongings", "Cluster", "Index"]
+__all__ = ["Cluster"]
 
 Connect = Callable[[], AbstractAsyncContextManager[Client]]
 
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
-# So long at most it is put down to being busy that a cluster does nothing about a machine.
-OWN_TURN = timedelta(minutes=5)
 PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.05
 NO_NODE = "spec.nodeName="
@@ -51,74 +51,6 @@ RECONNECT_SECONDS = 60.0
 REFUSED_SECONDS = 5.0
 FIRST_NAMESPACE = "kube-system"
 INSTALL = "https://kubevirt.io/user-guide/cluster_admin/installation"
-
-
-@dataclass(frozen=True, slots=True)
-class Belongings:
-    """All that a cluster has of one machine, and when.
-
-    ``unheeded`` is for how long KubeVirt has not taken notice of what its VirtualMachine says,
-    ``unbound`` for how long no claim at all was bound, ``unplaced`` its pod while that has no
-    node, and ``last_words`` what its guest complained of that has not run since.
-    """
-
-    machine: Object | None
-    instance: Object | None
-    claims: tuple[Object, ...]
-    imports: tuple[Object, ...] = ()
-    unheeded: timedelta = timedelta(0)
-    unplaced: Object | None = None
-    at: datetime = field(default_factory=lambda: datetime.now(UTC))
-    unbound: timedelta = timedelta(days=1)
-    last_words: str = ""
-
-    @property
-    def any(self) -> bool:
-        """Say whether there is anything at all."""
-        return bool(self.machine or self.instance or self.claims)
-
-
-@dataclass(slots=True)
-class Index:
-    """Which objects of one kind belong to which machine."""
-
-    cache: Cache
-    told: Callable[[str], None]
-    of: dict[str, set[Key]] = field(default_factory=dict)
-    _uids: dict[Key, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.cache.subscribe(self._changed)
-
-    def objects(self, uid: str) -> Iterator[Object]:
-        """Return what a machine has of this kind."""
-        for key in sorted(self.of.get(uid, ())):
-            if (obj := self.cache.get(key)) is not None:
-                yield obj
-
-    def heard(self, obj: Object) -> None:
-        """Take in an answer about an object that was there.
-
-        One that is not here any more was deleted meanwhile, and that was told sooner than the
-        answer came: nobody would ever tell of it again.
-        """
-        if key_of(obj) in self.cache:
-            self.cache.seen(obj)
-
-    def _changed(self, change: Change) -> None:
-        before = self._uids.get(change.key)
-        labels = change.object["metadata"].get("labels") or {} if change.object else {}
-        after = labels.get(UID)
-        if before is not None and before != after:
-            self.of[before].discard(change.key)
-            if not self.of[before]:
-                del self.of[before]
-            del self._uids[change.key]
-        if after is not None:
-            self.of.setdefault(after, set()).add(change.key)
-            self._uids[change.key] = after
-        for uid in {before, after} - {None}:
-            self.told(str(uid))
 
 
 @dataclass(slots=True)
@@ -147,9 +79,7 @@ class Cluster:
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     _tell: Callable[[str], None] | None = None
     _waiting: set[str] = field(default_factory=set)
-    _unheeded: dict[str, datetime] = field(default_factory=dict)
-    _heeded: datetime = LONG_AGO
-    _bound: datetime = LONG_AGO
+    _attention: Attention = field(init=False)
     _nodes: dict[str, Node] = field(default_factory=dict)
     _last_words: LastWords = field(default_factory=LastWords)
     _open: AsyncExitStack | None = None
@@ -166,11 +96,12 @@ class Cluster:
         self.machines = Index(Cache(MACHINES), self._told)
         self.instances = Index(Cache(INSTANCES), self._told)
         self.claims = Index(Cache(CLAIMS), self._told)
-        self.machines.cache.subscribe(self._vm_changed)
+        self._attention = Attention(self.now)
+        self.machines.cache.subscribe(self._attention.machine_changed)
         self.machines.cache.subscribe(self._last_words.machine_changed)
-        self.instances.cache.subscribe(self._instance_changed)
+        self.instances.cache.subscribe(self._attention.guest_changed)
         self.instances.cache.subscribe(self._last_words.guest_changed)
-        self.claims.cache.subscribe(self._claim_changed)
+        self.claims.cache.subscribe(self._attention.claim_changed)
         # Pods have none for a moment only; whoever looks at the machine later sees who still does.
         self.unplaced = Index(Cache(PODS), lambda _: None)
         self.moves = Index(Cache(MIGRATIONS), self._told)
@@ -212,6 +143,12 @@ class Cluster:
             waits = f"cluster {self.name} has not told of its machines yet"
             raise Unreachable(self.trouble or waits)
 
+    async def reached(self, host: str) -> None:
+        """Be ready, where this is the cluster that is asked for."""
+        if host != self.name:
+            raise Unreachable(f"this is the driver of {self.name}, not of {host}")
+        await self.ready()
+
     @property
     def trouble(self) -> str | None:
         """Return why the cluster cannot be followed at present, or None when it can."""
@@ -234,10 +171,10 @@ class Cluster:
             instance=next(self.instances.objects(uid), None),
             claims=tuple(disks),
             imports=tuple(self.imports.objects(uid)),
-            unheeded=self._lag(uid, vm, now),
+            unheeded=self._attention.lag(uid, vm, now),
             unplaced=next(self.unplaced.objects(uid), None),
             at=now,
-            unbound=now - self._bound,
+            unbound=now - self._attention.bound,
             last_words=self._last_words.of(key_of(vm)) if vm else "",
         )
 
@@ -330,30 +267,6 @@ class Cluster:
         return all(cache.is_synced for cache in self._caches) and all(
             each.cache.is_synced or each.trouble is not None for each in self._secrets
         )
-
-    def _lag(self, uid: str, vm: Object | None, now: datetime) -> timedelta:
-        """Return for how long KubeVirt has not looked at a VirtualMachine, as far as seen here."""
-        heeded = ((vm or {}).get("status") or {}).get("desiredGeneration")
-        if vm is None or heeded == vm["metadata"]["generation"]:
-            self._unheeded.pop(uid, None)
-            return timedelta(0)
-        since = self._unheeded.setdefault(uid, now)
-        # One that is busy with others comes to this one in its turn.
-        return now - (since if now - since >= OWN_TURN else max(since, self._heeded))
-
-    def _vm_changed(self, change: Change) -> None:
-        vm = change.object or {}
-        heeded = (vm.get("status") or {}).get("desiredGeneration")
-        if heeded is not None and heeded == vm["metadata"]["generation"]:
-            self._heeded = self.now()
-
-    def _instance_changed(self, change: Change) -> None:
-        del change  # nobody but KubeVirt makes and changes them
-        self._heeded = self.now()
-
-    def _claim_changed(self, change: Change) -> None:
-        if ((change.object or {}).get("status") or {}).get("phase") == "Bound":
-            self._bound = self.now()
 
     async def _follow(self) -> None:
         async with asyncio.TaskGroup() as following:

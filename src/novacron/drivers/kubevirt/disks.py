@@ -6,8 +6,8 @@ from typing import Any
 from novacron.core.change import Change, How
 from novacron.core.quantity import MIB, format_mib, mib
 from novacron.core.volume import Access, Attachment, SeenVolume
+from novacron.drivers.kubevirt.belongings import Belongings
 from novacron.drivers.kubevirt.changes import DISKS, plugged
-from novacron.drivers.kubevirt.cluster import Belongings
 from novacron.drivers.kubevirt.names import ASKED, DISK, GROWN, VOLUME
 from novacron.drivers.kubevirt.settings import Settings
 from novacron.drivers.kubevirt.view import as_requested, by_name, template_of

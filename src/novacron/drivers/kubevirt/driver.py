@@ -5,7 +5,7 @@ machine is comes from watches; nothing here asks again and again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ import orjson
 
 from novacron.core.conditions import Condition
 from novacron.core.driver import Accepted, Capability
-from novacron.core.errors import Busy, Rejected, Unreachable
+from novacron.core.errors import Busy, Rejected
 from novacron.core.host import HostFacts
 from novacron.core.machine import (
     Hindrance,
@@ -24,11 +24,11 @@ from novacron.core.machine import (
     Power,
     Resources,
 )
-from novacron.core.volume import KeptVolume
-from novacron.drivers.kubevirt.cluster import Belongings, Cluster
+from novacron.core.volume import Reclaim
+from novacron.drivers.kubevirt.belongings import Belongings
+from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.consoles import Consoles
 from novacron.drivers.kubevirt.convert import template, virtual_machine
-from novacron.drivers.kubevirt.disks import claimed_mib, volume_id_of
 from novacron.drivers.kubevirt.errors import in_our_words, went_away
 from novacron.drivers.kubevirt.facts import facts_of
 from novacron.drivers.kubevirt.fetching import Fetching
@@ -39,7 +39,6 @@ from novacron.drivers.kubevirt.migrations import Migrations
 from novacron.drivers.kubevirt.missing import Missing, name_taken
 from novacron.drivers.kubevirt.names import (
     CLAIMS,
-    DISK,
     INSTANCES,
     MACHINES,
     RECLAIM,
@@ -49,18 +48,18 @@ from novacron.drivers.kubevirt.names import (
 from novacron.drivers.kubevirt.networks import Attachments
 from novacron.drivers.kubevirt.ownership import belongs_to, is_known, known_again
 from novacron.drivers.kubevirt.plugging import Plugs, plugs_of
+from novacron.drivers.kubevirt.removal import remove
 from novacron.drivers.kubevirt.revision import revised
 from novacron.drivers.kubevirt.snapshots import MachineSnapshots
 from novacron.drivers.kubevirt.storage import Claims, claimed_volumes
+from novacron.drivers.kubevirt.volume_keeping import VolumeKeeper
 from novacron.runtime.client import Request
 from novacron.runtime.errors import AlreadyExists, Conflict, NotFound
-from novacron.runtime.resource import Resource
 
 __all__ = ["KubeVirtDriver"]
 
 Object = dict[str, Any]
 
-RETAIN = "Retain"
 TRIES = 5
 # How KubeVirt refuses to stop a guest that has ended meanwhile.
 NOT_RUNNING = "is not running"
@@ -68,7 +67,7 @@ A_MOMENT = 0.05
 
 
 @dataclass(slots=True)
-class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
+class KubeVirtDriver(Migrations, MachineSnapshots, Consoles, VolumeKeeper):
     """Satisfies ``Driver``, ``Inventory``, ``Watching``, ``Identified``, ``VolumeKeeping``.
 
     And what it inherits.
@@ -123,7 +122,7 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
 
     async def machines(self, host: str) -> Sequence[Observed]:
         """Tell of every machine in the cluster that carries an owner's UID."""
-        await self._reached(host)
+        await self.cluster.reached(host)
         found = (self._seen(self.cluster.of(uid)) for uid in self.cluster.uids())
         return [each for each in found if each is not None]
 
@@ -160,7 +159,7 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
             await plugs.order(self.cluster.client, plan.ref)
             if instance is not None and has_no_node(instance):
                 # As it is it would wait for ever; KubeVirt makes one that is as it is to be.
-                await self._remove(INSTANCES, instance)
+                await remove(self.cluster.client, INSTANCES, instance)
             await self._imports.eject(plan, replace(has, machine=vm))
         return Accepted(seen=self._seen(replace(has, machine=vm, claims=claims)))
 
@@ -209,60 +208,21 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
         with self._in_our_words():
             await self.end_migrations(ref)
             if (vm := has.machine or await self._heard_of_again(ref)) is not None:
-                await self._remove(MACHINES, vm)
+                await remove(self.cluster.client, MACHINES, vm)
                 await self._look_again(ref)
             elif has.instance is not None:
                 # It goes with its machine, unless that was deleted without it.
-                await self._remove(INSTANCES, has.instance)
+                await remove(self.cluster.client, INSTANCES, has.instance)
             await self.remove_snapshots(ref)
             await self._imports.remove(ref)
             # Kubernetes keeps them for as long as a guest has them.
             for claim in has.claims:
-                if claim["metadata"]["labels"].get(RECLAIM) != RETAIN:
-                    await self._remove(CLAIMS, claim)
+                if claim["metadata"]["labels"].get(RECLAIM) != Reclaim.RETAIN.value:
+                    await remove(self.cluster.client, CLAIMS, claim)
             await self._guest_data.remove(ref)
             if vm is None and has.instance is None:
                 await self._attachments.tidy(ref.namespace)
         return Accepted(seen=_leaving(self._seen(replace(has, machine=vm))))
-
-    async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
-        """Tell of every volume whose machine is gone."""
-        await self._reached(host)
-        return [
-            _kept(claim)
-            for claim in self.cluster.claims.cache.objects()
-            if claim["metadata"]["labels"][UID] not in self.cluster.machines.of
-            and claim["metadata"]["labels"].get(RECLAIM) == RETAIN
-            and "deletionTimestamp" not in claim["metadata"]
-        ]
-
-    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
-        """Delete volumes that were made for a machine which is gone."""
-        await self.cluster.ready()
-        doomed = set(volumes)
-        with self._in_our_words():
-            for claim in self.cluster.of(ref.uid).claims:
-                if claim["metadata"]["labels"].get(DISK) in doomed:
-                    await self._remove(CLAIMS, claim)
-
-    async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
-        """Delete one volume by its id."""
-        await self._reached(host)
-        for claim in self.cluster.claims.cache.objects():
-            if (claim["metadata"]["namespace"], volume_id_of(claim)) != (namespace, volume):
-                continue
-            if claim["metadata"]["labels"][UID] in self.cluster.machines.of:
-                raise Rejected(
-                    f"volume {volume} is a machine's: take it off that machine first",
-                    reason="VolumeInUse",
-                )
-            with self._in_our_words():
-                await self._remove(CLAIMS, claim)
-            return
-        raise Rejected(
-            f"there is no volume {volume} of namespace {namespace} on host {host}",
-            reason="VolumeMissing",
-        )
 
     async def hosts(self) -> AsyncIterator[HostFacts]:
         """Tell of the cluster as one host: what its nodes have together."""
@@ -279,12 +239,6 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
 
     def _seen(self, has: Belongings) -> Observed | None:
         return observed(has, self.cluster.settings, self.cluster.node)
-
-    async def _reached(self, host: str) -> None:
-        """Be connected to the cluster that is asked for."""
-        if host != self.cluster.name:
-            raise Unreachable(f"this is the driver of {self.cluster.name}, not of {host}")
-        await self.cluster.ready()
 
     async def _foundations(self, plan: MachinePlan) -> tuple[Object, ...]:
         """Have all that a VirtualMachine refers to; return its claims."""
@@ -343,17 +297,6 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles):
             if NOT_RUNNING not in error.message:
                 raise  # otherwise it stopped by itself a moment ago
 
-    async def _remove(self, resource: Resource, obj: Object) -> None:
-        metadata = obj["metadata"]
-        if "deletionTimestamp" in metadata:
-            return
-        try:
-            await self.cluster.client.delete(
-                resource, metadata["name"], metadata["namespace"], uid=metadata["uid"]
-            )
-        except NotFound:
-            return
-
 
 def _unmade(plan: MachinePlan, has: Belongings, lack: Missing) -> Observed:
     """Return what is to be said of a machine for which the cluster lacks something."""
@@ -379,12 +322,3 @@ def _leaving(seen: Observed | None) -> Observed | None:
     if seen is None:
         return None
     return replace(seen, changing="delete", due=PATIENCE, abandoned=False, hindered=None)
-
-
-def _kept(claim: Object) -> KeptVolume:
-    return KeptVolume(
-        claim["metadata"]["namespace"],
-        volume_id_of(claim),
-        claimed_mib(claim),
-        claim["spec"].get("storageClassName"),
-    )

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from novacron.core.machine import Hindrance
-from novacron.drivers.kubevirt.cluster import OWN_TURN, Belongings
+from novacron.drivers.kubevirt.attention import OWN_TURN
+from novacron.drivers.kubevirt.belongings import Belongings
 from novacron.drivers.kubevirt.view import condition
 
 __all__ = ["SLOW", "hindrance", "ignored", "is_pending"]

@@ -14,9 +14,9 @@ from novacron.core.image import Import, ImportState, Medium
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.quantity import format_mib
 from novacron.core.volume import Reclaim, Volume
-from novacron.drivers.kubevirt.cluster import Belongings, Cluster
+from novacron.drivers.kubevirt.belongings import Belongings
+from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.convert import marks
-from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.fetching import Fetching
 from novacron.drivers.kubevirt.missing import Missing
 from novacron.drivers.kubevirt.names import (
@@ -30,6 +30,7 @@ from novacron.drivers.kubevirt.names import (
     UID,
     claim_name,
 )
+from novacron.drivers.kubevirt.removal import remove
 from novacron.drivers.kubevirt.view import by_name
 from novacron.runtime.errors import AlreadyExists, NotFound
 
@@ -83,12 +84,12 @@ class Imports:
         """Remove an install medium that is not wanted and that no guest has any more."""
         for each in has.imports:
             if plan.media.install is None and is_spent(each, has):
-                await self._remove(each)
+                await remove(self.cluster.client, IMPORTS, each)
 
     async def remove(self, ref: MachineRef) -> None:
         """Remove all that was brought for a machine; the claims go with it."""
         for each in list(self.cluster.imports.objects(ref.uid)):
-            await self._remove(each)
+            await remove(self.cluster.client, IMPORTS, each)
         await self.fetching.remove(ref)
 
     async def _begin(self, plan: MachinePlan, name: str, medium: Medium) -> Object:
@@ -102,7 +103,7 @@ class Imports:
         except NotFound as error:
             raise _no_importer(medium) from error
         if medium.checksum and not _is_checked(made):
-            await self._remove(made)
+            await remove(self.cluster.client, IMPORTS, made)
             raise Rejected(
                 "the cluster's CDI cannot check what it imports: leave checksum out, or have CDI "
                 "upgraded",
@@ -150,16 +151,6 @@ class Imports:
         patch = {"metadata": {"labels": labels, "annotations": notes}}
         claim = await self.cluster.client.patch(CLAIMS, name, patch, metadata["namespace"])
         self.cluster.claims.cache.seen(claim)
-
-    async def _remove(self, found: Object) -> None:
-        metadata = found["metadata"]
-        with in_our_words():
-            try:
-                await self.cluster.client.delete(
-                    IMPORTS, metadata["name"], metadata["namespace"], uid=metadata["uid"]
-                )
-            except NotFound:
-                return
 
 
 def seen_imports(has: Belongings) -> tuple[Import, ...]:

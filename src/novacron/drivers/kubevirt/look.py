@@ -14,8 +14,8 @@ from novacron.core.conditions import Condition
 from novacron.core.machine import Hindrance, Observed, Power, Resources
 from novacron.core.quantity import mib
 from novacron.core.volume import Attachment, SeenVolume
+from novacron.drivers.kubevirt.belongings import Belongings
 from novacron.drivers.kubevirt.changes import DRAIN, changes
-from novacron.drivers.kubevirt.cluster import Belongings
 from novacron.drivers.kubevirt.disks import asked_mib, growing, in_order, is_first, seen_volume
 from novacron.drivers.kubevirt.guest_facts import facts_of_guest, interfaces
 from novacron.drivers.kubevirt.hindrances import SLOW, hindrance, ignored, is_pending

@@ -8,7 +8,8 @@ from novacron.core.move import Move, MoveReport, MoveResult
 from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.names import MIGRATIONS, MOVE, UID
-from novacron.runtime.errors import AlreadyExists, NotFound
+from novacron.drivers.kubevirt.removal import remove
+from novacron.runtime.errors import AlreadyExists
 
 __all__ = ["Migrations", "moved"]
 
@@ -75,16 +76,8 @@ class Migrations:
         return next((m for m in found if m["metadata"]["labels"].get(MOVE) == order.id), None)
 
     async def _end(self, migration: Object) -> None:
-        metadata = migration["metadata"]
-        if "deletionTimestamp" in metadata:
-            return
         with in_our_words():
-            try:
-                await self.cluster.client.delete(
-                    MIGRATIONS, metadata["name"], metadata["namespace"], uid=metadata["uid"]
-                )
-            except NotFound:
-                return
+            await remove(self.cluster.client, MIGRATIONS, migration)
 
 
 def moved(instance: Object | None) -> MoveReport | None:

@@ -17,6 +17,7 @@ from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.convert import is_pod_network, owned_by
 from novacron.drivers.kubevirt.missing import Missing, is_namespace, no_namespace
 from novacron.drivers.kubevirt.names import MACHINES, NETWORKS
+from novacron.drivers.kubevirt.removal import remove
 from novacron.drivers.kubevirt.sameness import difference
 from novacron.runtime.errors import AlreadyExists, NotFound
 from novacron.runtime.resource import Object
@@ -129,20 +130,11 @@ class Attachments:
             for each in made:
                 name = each["metadata"]["name"]
                 if name not in used and not self._wanted[namespace, name]:
-                    await self._remove(each)
+                    await remove(self.cluster.client, NETWORKS, each)
 
     async def _used(self, namespace: str) -> set[str]:
         machines = await self.cluster.client.list(MACHINES, namespace)
         return {name for each in machines for name in attached_to(each)}
-
-    async def _remove(self, found: Object) -> None:
-        metadata = found["metadata"]
-        try:
-            await self.cluster.client.delete(
-                NETWORKS, metadata["name"], metadata["namespace"], uid=metadata["uid"]
-            )
-        except NotFound:
-            return
 
 
 def attached_to(vm: Object) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ claims keep their names, and whoever ordered it starts the machine again.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -15,7 +14,8 @@ from novacron.core.errors import Busy, Rejected
 from novacron.core.machine import MachineRef
 from novacron.core.quantity import parse_quantity
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
-from novacron.drivers.kubevirt.cluster import Belongings, Cluster
+from novacron.drivers.kubevirt.belongings import Belongings
+from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.errors import in_our_words
 from novacron.drivers.kubevirt.names import (
     DISK,
@@ -26,9 +26,10 @@ from novacron.drivers.kubevirt.names import (
     SNAPSHOTS,
     UID,
 )
+from novacron.drivers.kubevirt.removal import remove
 from novacron.drivers.kubevirt.view import by_name, condition, template_of
 from novacron.runtime.cache import Cache
-from novacron.runtime.errors import AlreadyExists, NotFound
+from novacron.runtime.errors import AlreadyExists
 from novacron.runtime.resource import Resource
 
 __all__ = ["MachineSnapshots", "is_able"]
@@ -160,11 +161,8 @@ class MachineSnapshots:
 
     async def _remove(self, kind: Resource, obj: Object) -> None:
         """Remove one; it counts no more, though the cluster may take a while to be rid of it."""
-        metadata = obj["metadata"]
-        with in_our_words(), suppress(NotFound):
-            await self.cluster.client.delete(
-                kind, metadata["name"], metadata["namespace"], uid=metadata["uid"]
-            )
+        with in_our_words():
+            await remove(self.cluster.client, kind, obj)
         self._cache(kind).gone(obj)
 
     def _cache(self, kind: Resource) -> Cache:

@@ -6,11 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from novacron.core.conditions import Condition
-from novacron.core.errors import Busy, Rejected, Unsupported
+from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan
 from novacron.core.quantity import format_mib
 from novacron.core.volume import Access, Reclaim, Volume
-from novacron.drivers.kubevirt.cluster import Belongings, Cluster
+from novacron.drivers.kubevirt.belongings import Belongings
+from novacron.drivers.kubevirt.claim_checks import (
+    USUAL,
+    require_possible,
+    require_same,
+    require_staying,
+)
+from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.convert import marks
 from novacron.drivers.kubevirt.disks import asked_mib, claimed_mib
 from novacron.drivers.kubevirt.missing import Missing, is_namespace, name_taken, no_namespace
@@ -30,8 +37,6 @@ PROFILES = Resource(
 IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 # So long what a profile said is good for, also that there is none.
 FRESH_SECONDS = 60.0
-# What the spec's templates call the class that the cluster has marked as its own default.
-USUAL = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +53,14 @@ class Claims:
         known = {claim["metadata"]["labels"][DISK]: claim for claim in has.claims}
         wanted = {disk.name: disk for disk in _disks(plan)}
         for name, disk in wanted.items():
-            _check(disk, known.get(name))
+            require_possible(disk, known.get(name))
             if has.machine is None and (claim := known.get(name)) is not None:
-                _check_stays(claim)
+                require_staying(claim)
         for name, disk in wanted.items():
             if (claim := known.get(name)) is None:
                 known[name] = await self._make(plan, disk)
                 continue
-            _require_same(claim, disk)
+            require_same(claim, disk)
             if disk.size_mib > asked_mib(claim):
                 claim = await self._grow(claim, disk, has.instance)
             known[name] = await self._fated(plan, claim, disk.reclaim)
@@ -86,7 +91,7 @@ class Claims:
         except AlreadyExists:
             name = body["metadata"]["name"]
             made = await self.cluster.client.get(CLAIMS, name, plan.ref.namespace)
-            _check_stays(made)
+            require_staying(made)
             if not belongs_to(made, plan.ref.uid):
                 remedy = "give the disk another name"
                 raise name_taken(CLAIMS.kind, name, "StorageReady", remedy) from None
@@ -182,7 +187,8 @@ class Claims:
                 reason="CannotGrow",
             )
         grown_under = instance["metadata"]["uid"] if instance else None
-        size = format_mib(max(disk.size_mib, claimed_mib(claim)))
+        # By as much more as is asked for: what others claimed beyond that serves their own ends.
+        size = format_mib(claimed_mib(claim) + disk.size_mib - asked_mib(claim))
         patch = {
             "metadata": {"annotations": {GROWN: grown_under, ASKED: format_mib(disk.size_mib)}},
             "spec": {"resources": {"requests": {"storage": size}}},
@@ -195,28 +201,6 @@ class Claims:
         )
         self.cluster.claims.heard(changed)
         return changed
-
-
-def _require_same(claim: Object, disk: Volume) -> None:
-    """Refuse what no claim can become; the API refuses it where a template did not change it."""
-    spec = claim["spec"]
-    wanted: dict[str, str | None] = {
-        "storage class": None if disk.storage_class == USUAL else disk.storage_class,
-        "access mode": disk.access.value if disk.access else None,
-        "volume mode": None if disk.block is None else ("Block" if disk.block else "Filesystem"),
-    }
-    has = {
-        "storage class": spec.get("storageClassName"),
-        "access mode": next(iter(spec.get("accessModes") or ()), None),
-        "volume mode": spec.get("volumeMode", "Filesystem"),
-    }
-    for name, value in wanted.items():
-        if value is not None and has[name] is not None and value != has[name]:
-            raise Rejected(
-                f"the {name} of disk {disk.name} is {has[name]} and cannot become {value}: take "
-                "the disk off the machine, which keeps its data, and add one with another name",
-                reason="DiskFixed",
-            )
 
 
 def _disks(plan: MachinePlan) -> Iterator[Volume]:
@@ -253,24 +237,3 @@ def _volume(claim: Object, bus: str | None) -> Volume:
         block=spec.get("volumeMode") == "Block",
         bus=bus,
     )
-
-
-def _check(disk: Volume, claim: Object | None) -> None:
-    """Raise what is wrong with a disk before anything is done about any."""
-    if disk.existing is not None:
-        raise Unsupported(
-            f"disk {disk.name} is to be volume {disk.existing}, which was another machine's: that "
-            "cannot be done on KubeVirt yet; leave it out, or copy the data"
-        )
-    if claim is not None and disk.size_mib < asked_mib(claim):
-        raise Rejected(
-            f"disk {disk.name} has {format_mib(asked_mib(claim))} and never shrinks: ask for at "
-            "least that",
-            reason="CannotShrink",
-        )
-
-
-def _check_stays(claim: Object) -> None:
-    """Raise Busy where a claim goes: one of its name can be made only when it is gone."""
-    if "deletionTimestamp" in claim["metadata"]:
-        raise Busy(f"PersistentVolumeClaim {claim['metadata']['name']} is just being deleted")

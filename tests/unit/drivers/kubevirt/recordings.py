@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from novacron.drivers.kubevirt.cluster import Belongings
+from novacron.drivers.kubevirt.belongings import Belongings
 
 __all__ = ["STATES", "recorded"]
 

@@ -4,7 +4,8 @@ from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from novacron.drivers.kubevirt.cluster import OWN_TURN, Cluster
+from novacron.drivers.kubevirt.attention import OWN_TURN
+from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.names import UID
 from novacron.runtime.client import Client
 

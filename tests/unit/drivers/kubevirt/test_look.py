@@ -9,7 +9,7 @@ import pytest
 
 from novacron.core.machine import Power
 from novacron.drivers.kubevirt import look
-from novacron.drivers.kubevirt.cluster import OWN_TURN
+from novacron.drivers.kubevirt.attention import OWN_TURN
 from novacron.drivers.kubevirt.guest_facts import facts_of_guest
 from novacron.drivers.kubevirt.settings import Settings
 from unit.drivers.kubevirt.recordings import STATES, recorded

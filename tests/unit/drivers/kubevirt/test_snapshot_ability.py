@@ -3,7 +3,7 @@
 import pytest
 
 from novacron.core.errors import Rejected
-from novacron.drivers.kubevirt.cluster import Belongings
+from novacron.drivers.kubevirt.belongings import Belongings
 from novacron.drivers.kubevirt.snapshots import is_able
 from unit.drivers.kubevirt.recordings import recorded
 
