@@ -133,6 +133,9 @@ def test_a_machine_starts_once_its_image_is_there_and_tells_how_far_that_is(
     found = cdi.bed.get("datavolumes", "web-root")
     assert found is not None
     assert found["spec"]["source"] == {"http": {"url": IMAGE["source"]}}
+    # CDI may be set to delete what it is done with, and then we would import it once more.
+    notes = found["metadata"]["annotations"]
+    assert notes["cdi.kubevirt.io/storage.deleteAfterCompletion"] == "false"
     cdi.bed.delete("machines", "web")
     cdi.until_gone("web")
     assert cdi.bed.items("datavolumes") == []

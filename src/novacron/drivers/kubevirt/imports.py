@@ -42,6 +42,8 @@ Object = dict[str, Any]
 ISO_ROOM_MIB = 10 * 1024
 # Nobody uses the volume before the machine is made, which waits for the import.
 AT_ONCE = "cdi.kubevirt.io/storage.bind.immediate.requested"
+# Otherwise some versions of CDI delete an import that is done, which then looks like none.
+DELETE_WHEN_DONE = "cdi.kubevirt.io/storage.deleteAfterCompletion"
 SOURCE = "novacron.io/source"
 STATES = {
     "Succeeded": ImportState.READY,
@@ -134,7 +136,12 @@ class Imports:
                 "name": claim_name(plan.ref, name),
                 "namespace": plan.ref.namespace,
                 "labels": labels,
-                "annotations": {AT_ONCE: "true", SOURCE: medium.source, ASKED: format_mib(size)},
+                "annotations": {
+                    AT_ONCE: "true",
+                    DELETE_WHEN_DONE: "false",
+                    SOURCE: medium.source,
+                    ASKED: format_mib(size),
+                },
                 **known_by,
             },
             "spec": {"source": _source(medium), "storage": storage},
