@@ -42,8 +42,11 @@ A test that needs a real API server asks for one of these:
     virt-controller) and a stand-in for its nodes, shared by all workers of the run. Guests do
     not run; annotations make things fail (``FAIL``) or not happen (``HOLD``).
 
+``importing_cluster``
+    One more of them, a worker's own, in which images can be imported; for tests of the full run.
+
 ``kubevirt``
-    The same in a fresh namespace of this test's own: ``.create("virtualmachines", …)``,
+    The first one in a fresh namespace of this test's own: ``.create("virtualmachines", …)``,
     ``.ask(name, "stop")``, ``.instance(name)``, ``.wait(…)``.
 
 Programs come from the ordinary cache (built at first use) or from NOVACRON_KUBERNETES_BIN.
@@ -60,7 +63,7 @@ import pytest
 from api import Api
 from control_plane import API_ONLY, discard, throw_away
 from fleet import stop_shared_fleet
-from kubevirt_bed import KubeVirtBed, fresh_namespace, shared_bed
+from kubevirt_bed import KubeVirtBed, fresh_namespace, new_bed, shared_bed, stop_bed
 from libvirt_daemon import stop_shared_daemon
 from local_cluster import LocalCluster, processes_under
 from local_node import NodeCluster, traces_of
@@ -186,6 +189,18 @@ def kubevirt_cluster(
     run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with shared_bed(run / f"kubevirt-{testrun_uid}") as bed:
         yield bed
+
+
+@pytest.fixture(scope="session")
+def importing_cluster(
+    tmp_path_factory: pytest.TempPathFactory, kubernetes_binaries: Path
+) -> Iterator[KubeVirtBed]:
+    """A KubeVirt cluster in which images can be imported, for tests of the full run."""
+    assert kubernetes_binaries
+    bed = new_bed(tmp_path_factory.mktemp("importing"), imports=True)
+    install(bed.plane)
+    yield bed
+    stop_bed(bed)
 
 
 @pytest.fixture

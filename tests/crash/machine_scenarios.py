@@ -89,6 +89,12 @@ def begins(scenario: Scenario, obj: Object | None) -> bool:
 MACHINE_SCENARIOS = (
     Scenario("stop", stopped, patch={"spec": {"running": False}}),
     Scenario("create", running, exists_before=False),
+    Scenario(
+        "create from an image",
+        running,
+        exists_before=False,
+        template={"image": {"source": "https://images.example.com/debian.qcow2"}},
+    ),
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
     Scenario("resize", grown, patch={"spec": {"resources": {"cpu": {"cores": 2}}}}),
     Scenario("hotplug", running, patch={"spec": {"disks": [*DISKS, _disk("more", size="1Gi")]}}),

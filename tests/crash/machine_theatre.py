@@ -36,6 +36,7 @@ DEFINITIONS = "network-attachment-definitions"
 MIGRATIONS = "virtualmachineinstancemigrations"
 INSTANCES = "virtualmachineinstances"
 SNAPSHOTS, RESTORES = "virtualmachinesnapshots", "virtualmachinerestores"
+IMPORTS = "datavolumes"
 CLAIMS = "persistentvolumeclaims"
 RECLAIM = "novacron.io/reclaim"
 
@@ -90,6 +91,8 @@ class InKubeVirt:
             CLAIMS: {f"{NAME}-{disk}" for disk in disks},
             "secrets": {f"{NAME}-cloud-init"},
         }
+        if "image" in obj["spec"]:
+            wanted[IMPORTS] = {f"{NAME}-root"}
         # What is left of a guest that was stopped goes a moment after it.
         bed.wait("its guest stayed", lambda: len(bed.items(INSTANCES)) == len(wanted[INSTANCES]))
         for plural, names in wanted.items():
@@ -110,7 +113,8 @@ class InKubeVirt:
 
     def left(self, bed: KubeVirtBed) -> list[str]:
         """Return what there is of a Machine, but for disks that were taken off it before."""
-        own = ("virtualmachines", INSTANCES, CLAIMS, "secrets", MIGRATIONS, SNAPSHOTS, RESTORES)
+        own = ["virtualmachines", INSTANCES, CLAIMS, "secrets", MIGRATIONS, SNAPSHOTS, RESTORES]
+        own += [IMPORTS] if bed.kubevirt.imports else []
         return [
             f"{plural} {each['metadata']['name']}"
             for plural in own

@@ -13,14 +13,15 @@ from snapshot_storage import answering_snapshots, have_snapshot_storage
 
 
 @pytest.fixture
-def theatre(
-    request: pytest.FixtureRequest, kubevirt_cluster: KubeVirtBed, tmp_path: Path
-) -> Iterator[MachineTheatre]:
+def theatre(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MachineTheatre]:
     """One scenario; all its Machines are removed in the end."""
-    bed = kubevirt_cluster
+    imports = "image" in request.param.template
+    bed: KubeVirtBed = request.getfixturevalue(
+        "importing_cluster" if imports else "kubevirt_cluster"
+    )
     install(bed.plane)
     have_snapshot_storage(bed)
-    name = f"crash-machine-{request.param.name}"
+    name = f"crash-machine-{request.param.name.replace(' ', '-')}"
     stage = MachineTheatre(bed.plane, bed.api, tmp_path, request.param, name, InKubeVirt(bed))
     with answering_snapshots(bed):
         yield stage

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from e2e.kubevirt.machines import MachineStage, staged
-from kubevirt_bed import KubeVirtBed, fresh_namespace, new_bed, stop_bed
+from kubevirt_bed import KubeVirtBed, fresh_namespace
 from operators import install
 
 
@@ -25,18 +25,6 @@ def stage(
     del viti_cluster
     with staged(kubevirt, tmp_path) as there:
         yield there
-
-
-@pytest.fixture(scope="session")
-def importing_cluster(
-    tmp_path_factory: pytest.TempPathFactory, kubernetes_binaries: Path
-) -> Iterator[KubeVirtBed]:
-    """A KubeVirt cluster in which images can be imported, for tests of the full run."""
-    assert kubernetes_binaries
-    bed = new_bed(tmp_path_factory.mktemp("importing"), imports=True)
-    install(bed.plane)
-    yield bed
-    stop_bed(bed)
 
 
 @pytest.fixture
