@@ -35,7 +35,7 @@ def cut_libvirt(knife: Knife) -> None:
             "storagePoolCreateXML",
         ),
         libvirt.virDomain: (
-            *("create", "destroy", "undefineFlags", "setMetadata", "blockResize"),
+            *("createWithFlags", "destroy", "undefineFlags", "setMetadata", "blockResize"),
             *("setVcpusFlags", "shutdownFlags", "snapshotCreateXML", "revertToSnapshot"),
             *("attachDeviceFlags", "detachDeviceFlags"),
         ),

@@ -11,11 +11,8 @@ import libvirt
 
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
-from novacron.drivers.libvirt.defined import Defined
 from novacron.drivers.libvirt.domain import (
-    Place,
     console_log,
-    definition,
     plain_name,
     root_volume,
     spare_name,
@@ -23,12 +20,11 @@ from novacron.drivers.libvirt.domain import (
 )
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
-from novacron.drivers.libvirt.fitted import Fitted, fitted
+from novacron.drivers.libvirt.fitted import fitted
 from novacron.drivers.libvirt.growth import grow_file_systems
 from novacron.drivers.libvirt.host import LibvirtHost
-from novacron.drivers.libvirt.interfaces import Plugged, mac_of
 from novacron.drivers.libvirt.look import Domain, find, needed_volumes
-from novacron.drivers.libvirt.mark import NAMESPACE, set_mark
+from novacron.drivers.libvirt.mark import set_mark
 from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
 from novacron.drivers.libvirt.plugging import plug_in, pull_out
@@ -40,11 +36,11 @@ from novacron.drivers.libvirt.snapshot_removal import remove_keeper
 from novacron.drivers.libvirt.stock import InStock
 from novacron.drivers.libvirt.storage import Storage
 from novacron.drivers.libvirt.volume_plugging import Plugging
+from novacron.drivers.libvirt.writing import MOST_LIVE_VCPUS, Writing, wired
 
 __all__ = ["Builder"]
 
 MIB = 1024 * 1024
-MOST_LIVE_VCPUS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +60,10 @@ class Builder:
     def storage(self) -> Storage:
         """Where the host keeps volumes."""
         return Storage(self.host, self.pool)
+
+    @property
+    def _writing(self) -> Writing:
+        return Writing(self.host, self.machinery, self.pool)
 
     @property
     def _plugging(self) -> Plugging:
@@ -98,14 +98,15 @@ class Builder:
         volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
         name = domain.configured.name if domain else plain_name(plan.ref)
         try:
-            handle, written = self._write(plan, name, seed.name, volumes)
+            handle, written = self._writing.new(plan, name, seed.name, volumes)
         except libvirt.libvirtError:
             if domain is not None:
                 raise
             # Another process of ours may have written it down at the same moment.
             if there := find(self.connection, plan.ref.uid):
                 return there
-            handle, written = self._write(plan, self._free_name(plan), seed.name, volumes)
+            name = self._free_name(plan)
+            handle, written = self._writing.new(plan, name, seed.name, volumes)
         if domain is not None:
             return replace(domain, configured=written)
         off = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_UNKNOWN)
@@ -142,7 +143,7 @@ class Builder:
         if domain.power is Power.ON:
             return domain
         self._ensure_network(each.port for each in domain.configured.plugged)
-        domain.handle.create()
+        domain.handle.createWithFlags()  # as create(), which asks for its number as well
         return domain.started()
 
     def change(self, plan: MachinePlan, domain: Domain) -> None:
@@ -154,22 +155,22 @@ class Builder:
                 reason="DiskCannotShrink",
             )
         self.require_room(plan)
-        wired = self._wired(plan)
-        self._ensure_network(each.port for each in wired)
+        plugged = wired(self.host, plan)
+        self._ensure_network(each.port for each in plugged)
         volumes = self._plugging.fit(plan, domain)
         self._grow_disk(uid, size.disk_mib, domain)
         self._plugging.grow(volumes, domain)
         # Before it is written down: what cannot be plugged in must not be in the way of a restart.
-        plug_in(domain, wired)
+        plug_in(domain, plugged)
         seed = seed_of(plan)
         in_use = {seed.name, *(each.seed for each in (domain.running,) if each)}
         if seed.name != domain.configured.seed:
             self._sow(seed)
-        _, written = self._write(plan, domain.configured.name, seed.name, volumes)
+        _, written = self._writing.changed(plan, domain.configured.name, seed.name, volumes)
         mark = self._plugging.make(domain.handle, written.mark)
         in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
-        pull_out(domain, wired)
+        pull_out(domain, plugged)
         if domain.running is not None:
             self._plugging.plug(mark, domain)
             self._change_running(plan, domain)
@@ -189,12 +190,6 @@ class Builder:
                 | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
             )
             _unless_gone(lambda: domain.handle.undefineFlags(flags))
-
-    def _wired(self, plan: MachinePlan) -> tuple[Plugged, ...]:
-        """Return the interfaces of a machine, and where they are plugged in here."""
-        return tuple(
-            Plugged(mac_of(plan.ref.uid, nic), port_of(self.host, nic)) for nic in plan.nics
-        )
 
     def _ensure_network(self, ports: Iterable[Port]) -> None:
         """Have the host's own network, where one of the ports is in it."""
@@ -216,31 +211,7 @@ class Builder:
         """Return how a machine that comes from elsewhere would be written down here."""
         volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
         name, seed = self._free_name(plan), seed_of(plan).name
-        return definition(plan, name, seed, self._place(plan), volumes)
-
-    def _place(self, plan: MachinePlan) -> Place:
-        return Place(
-            pool=self.host.pool,
-            pool_path=self.pool.path,
-            ports=tuple(each.port for each in self._wired(plan)),
-            accelerator=self.machinery.accelerator,
-            max_vcpus=min(self.machinery.cpus, MOST_LIVE_VCPUS),
-            memory_mib=self.machinery.memory_mib,
-        )
-
-    def _write(
-        self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]
-    ) -> tuple[libvirt.virDomain, Defined]:
-        place = self._place(plan)
-        handle = self.connection.defineXML(definition(plan, name, seed, place, volumes))
-        # What libvirt made of it is what a later look is compared with.
-        text = handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
-        if NAMESPACE not in text:
-            raise Busy(f"somebody else changes {plan.ref.name} on host {self.host.name}")
-        written = Defined.written(plan, name, seed, self._wired(plan), volumes, text)
-        mark = replace(written.mark, shape=written.shape, cpu=self.machinery.cpu.key)
-        set_mark(handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-        return handle, replace(written, mark=mark)
+        return self._writing.draft(plan, name, seed, volumes)
 
     def _sow(self, seed: Seed) -> None:
         """Make the disk with the first instructions; its name is that of its content."""

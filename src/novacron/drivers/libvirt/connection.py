@@ -58,7 +58,7 @@ class Connection:
         self._aside_places = asyncio.Semaphore(ASIDE_AT_ONCE)
         self._closed = False
 
-    async def run(self, work: Callable[[libvirt.virConnect], T]) -> T:
+    async def run(self, work: Callable[[Link], T]) -> T:
         """Run blocking work; it may take a minute."""
         try:
             async with asyncio.timeout(CALL_SECONDS):
@@ -66,11 +66,11 @@ class Connection:
         except TimeoutError:
             raise self._silent() from None
 
-    async def run_long(self, work: Callable[[libvirt.virConnect], T]) -> T:
+    async def run_long(self, work: Callable[[Link], T]) -> T:
         """Run blocking work that takes as long as it takes."""
         return await self._run(work, self._long_places)
 
-    async def run_aside(self, work: Callable[[libvirt.virConnect], T]) -> T:
+    async def run_aside(self, work: Callable[[Link], T]) -> T:
         """Run blocking work that takes long and stands in the way of nothing else."""
         return await self._run(work, self._aside_places)
 
@@ -94,7 +94,7 @@ class Connection:
         while self._idle:
             _close(self._idle.pop())
 
-    async def _run(self, work: Callable[[libvirt.virConnect], T], places: asyncio.Semaphore) -> T:
+    async def _run(self, work: Callable[[Link], T], places: asyncio.Semaphore) -> T:
         await places.acquire()
         try:
             link = await self._link()
@@ -107,7 +107,7 @@ class Connection:
         def listening() -> T:
             if listens:
                 link.listen(lambda *news: _tell(loop, lambda: self._news(*news)))
-            return work(link.connection)
+            return work(link)
 
         # A thread that hangs keeps its place when nobody waits for it any more.
         ended = Ended(lambda: self._take_back(link, places), link.close)

@@ -18,7 +18,7 @@ class LibvirtConsoles(HostWork):
         """Open the console of a running machine."""
 
         def open_console(link: Link) -> ConsoleStream:
-            domain = present(self._builder(link.connection), ref)
+            domain = present(self._builder(link), ref)
             return console.opened(domain, link, self._host.name)
 
         return await self._connection.run_apart(open_console)

@@ -3,20 +3,20 @@
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
 from novacron.core.hooks import Ran
 from novacron.core.machine import MachinePlan, Resources
 from novacron.drivers.libvirt.domain import AGENT
-from novacron.drivers.libvirt.fitted import Fitted, serial_of
+from novacron.drivers.libvirt.fitted import serial_of
 from novacron.drivers.libvirt.hostdev import handed_over, hostdev
 from novacron.drivers.libvirt.interfaces import Plugged, plugged_in
 from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.record import Record
 
-__all__ = ["Defined", "shape_of"]
+__all__ = ["Defined", "essence", "shape_of"]
 
 MIB_IN_KIB = 1024
 # The second disk is the one with the first instructions.
@@ -65,16 +65,16 @@ class Defined:
         name: str,
         seed: str,
         plugged: tuple[Plugged, ...],
-        volumes: Iterable[Fitted],
+        mark: Mark,
         text: str,
     ) -> "Defined":
         """Return what a definition says that was just written, and is this text by now.
 
-        Reading the text would tell the same and takes as long as all else that writing does.
+        Reading the text would tell the same and takes as long as all else that writing does. The
+        mark is given its shape.
         """
-        volumes = tuple(volumes)
         return cls(
-            mark=Mark.of(plan, volumes),
+            mark=replace(mark, shape=shape_of(text)),
             name=name,
             vcpus=plan.resources.vcpus,
             memory_mib=plan.resources.memory_mib,
@@ -83,7 +83,7 @@ class Defined:
             plugged=plugged,
             handed=handed_over(hostdev(device) for device in plan.devices),
             disks=frozenset(
-                (each.target, serial_of(each.name)) for each in volumes if not each.detached
+                (each.target, serial_of(each.name)) for each in mark.volumes if not each.detached
             ),
             record=Record(),
             text=text,
@@ -148,4 +148,9 @@ def shape_of(xml: str) -> str:
     By the text, not the tree: libvirt writes the same definition the same way each time, and
     going through a tree costs ten times as much for every look.
     """
-    return hashlib.sha256(NUMBERS.sub("", SIZES.sub("", xml)).encode()).hexdigest()[:16]
+    return hashlib.sha256(essence(xml).encode()).hexdigest()[:16]
+
+
+def essence(xml: str) -> str:
+    """Return all of a definition that is neither size nor mark; of an essence, the same."""
+    return NUMBERS.sub("", SIZES.sub("", xml))

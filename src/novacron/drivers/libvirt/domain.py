@@ -8,6 +8,7 @@ import hashlib
 import uuid
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
@@ -22,10 +23,11 @@ from novacron.drivers.libvirt.ports import Port
 __all__ = [
     "AGENT",
     "Accelerator",
+    "Draft",
     "console_log",
     "console_past",
-    "definition",
     "domain_uuid",
+    "drafted",
     "plain_name",
     "root_volume",
     "seed_volume",
@@ -120,25 +122,45 @@ class Place:
     memory_mib: int
 
 
-def definition(
+class Draft(NamedTuple):
+    """A definition without its mark, which tells what became of it."""
+
+    name: str
+    uuid: str
+    opening: str
+    rest: str
+
+    @property
+    def kind(self) -> str:
+        """All that says what kind of machine it is, and not which."""
+        return self.opening + self.rest
+
+    def marked(self, mark: Mark) -> str:
+        """Return the XML that makes the machine."""
+        return (
+            f"{self.opening}<name>{escape(self.name)}</name><uuid>{self.uuid}</uuid>"
+            f"<metadata>{mark.text}</metadata>{self.rest}"
+        )
+
+
+def drafted(
     plan: MachinePlan, name: str, seed: str, place: Place, volumes: tuple[Fitted, ...] = ()
-) -> str:
-    """Return the XML that makes the machine.
+) -> Draft:
+    """Return how a machine is to be written down.
 
     Written as text: a tree that is made to be written takes nearly five times as long.
     """
-    size, uid = plan.resources, plan.ref.uid
+    size = plan.resources
     cpus = max(size.vcpus, place.max_vcpus)
     limit, cells = headroom(size.memory_mib, cpus, place.memory_mib)
-    return (
-        f'<domain type="{place.accelerator.domain_type}">{limit}'
-        f"<name>{escape(name)}</name><uuid>{domain_uuid(uid)}</uuid>"
-        f"<metadata>{_written(Mark.of(plan, volumes).element())}</metadata>"
+    opening = f'<domain type="{place.accelerator.domain_type}">{limit}'
+    rest = (
         f'<memory unit="MiB">{size.memory_mib}</memory>'
         f'<vcpu placement="static" current="{size.vcpus}">{cpus}</vcpu>'
         f"{SYSTEM}{_cpu(place.accelerator, cells)}{CLOCK_AND_ENDS}"
         f"{_devices(plan, seed, place, [each for each in volumes if not each.detached])}</domain>"
     )
+    return Draft(name, domain_uuid(plan.ref.uid), opening, rest)
 
 
 def _cpu(accelerator: Accelerator, cells: str) -> str:

@@ -15,6 +15,7 @@ from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.link import CPUS
 from novacron.drivers.libvirt.pool import open_pool, storage_of
 from novacron.drivers.libvirt.ports import reached_networks
+from novacron.drivers.libvirt.spelling import Spelling
 
 __all__ = ["Machinery", "facts_of"]
 
@@ -47,6 +48,8 @@ class Machinery:
         self.accelerator = self._accelerator(connection, cpu_model)
         # Where nothing can run, libvirt has no answer to what guests would see.
         self.guest_cpu = guest_cpu(connection, self.accelerator) if self.can_run else ("", ())
+        self.cpu_key = self.cpu.key
+        self.spelling = Spelling()
         self.hardware = Hardware()
         self.cpus = int(connection.getInfo()[CPUS])
         self.memory_mib = int(connection.getMemoryStats(-1)["total"]) // KIB_PER_MIB

@@ -46,11 +46,15 @@ News = Callable[[str, Power | None], object]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An open connection, for one thread at a time, and a thread that is at its service."""
+    """An open connection, for one thread at a time, and a thread that is at its service.
+
+    ``pools`` are those that were looked up by it.
+    """
 
     connection: libvirt.virConnect
     worker: Worker
     cpus: int
+    pools: dict[str, libvirt.virStoragePool] = field(default_factory=dict)
     _callbacks: list[int] = field(default_factory=list)
 
     @classmethod
@@ -110,6 +114,7 @@ class Link:
             with suppress(libvirt.libvirtError):  # what matters is done before it asks the daemon
                 self.connection.domainEventDeregisterAny(number)
         self.worker.dismiss()
+        self.pools.clear()  # each of them holds on to it as well
         with suppress(libvirt.libvirtError):
             self.connection.close()
 

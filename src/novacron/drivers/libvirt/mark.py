@@ -8,6 +8,7 @@ import hashlib
 import json
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
+from xml.sax.saxutils import quoteattr
 
 import libvirt
 
@@ -80,16 +81,32 @@ class Mark:
         """Return the addresses that were written down for an interface."""
         return next((each.addresses for each in self.told if each.mac == mac), ())
 
-    def element(self) -> ET.Element:
-        """Return it as XML."""
-        root = ET.Element(f"{{{NAMESPACE}}}machine")
-        for name in ("uid", "namespace", "name", "recipe", "image", "shape", "cpu"):
-            root.set(name, getattr(self, name))
-        root.set("disk", str(self.disk_mib))
+    @property
+    def text(self) -> str:
+        """Return it as XML that names its namespace."""
+        return self._written(f"{PREFIX}:machine", f' xmlns:{PREFIX}="{NAMESPACE}"')
+
+    @property
+    def bare_text(self) -> str:
+        """Return it as XML that is to be put into its namespace."""
+        return self._written("machine")
+
+    def _written(self, tag: str, declared: str = "") -> str:
         told = [[each.mac, each.word, *each.addresses] for each in self.told]
-        root.set("told", json.dumps(told))
-        root.extend(volume.element() for volume in self.volumes)
-        return root
+        words = {
+            "uid": self.uid,
+            "namespace": self.namespace,
+            "name": self.name,
+            "recipe": self.recipe,
+            "image": self.image,
+            "shape": self.shape,
+            "cpu": self.cpu,
+            "disk": str(self.disk_mib),
+            "told": json.dumps(told),
+        }
+        said = "".join(f" {name}={quoteattr(value)}" for name, value in words.items())
+        volumes = (ET.tostring(each.element(), encoding="unicode") for each in self.volumes)
+        return f"<{tag}{declared}{said}>{''.join(volumes)}</{tag}>"
 
     @classmethod
     def found(cls, metadata: ET.Element) -> "Mark | None":
@@ -115,10 +132,5 @@ class Mark:
 
 def set_mark(handle: libvirt.virDomain, mark: Mark, flags: int) -> None:
     """Write a mark into a definition, or into a running guest's copy."""
-    element = mark.element()
-    element.tag = element.tag.rpartition("}")[2]  # libvirt puts it into the namespace itself
-    text = ET.tostring(element, encoding="unicode")
-    handle.setMetadata(libvirt.VIR_DOMAIN_METADATA_ELEMENT, text, PREFIX, NAMESPACE, flags)
-
-
-ET.register_namespace(PREFIX, NAMESPACE)
+    kind = libvirt.VIR_DOMAIN_METADATA_ELEMENT
+    handle.setMetadata(kind, mark.bare_text, PREFIX, NAMESPACE, flags)

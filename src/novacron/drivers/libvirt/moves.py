@@ -15,6 +15,7 @@ from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.departures import Route
 from novacron.drivers.libvirt.domain import root_volume
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
+from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import find
 from novacron.drivers.libvirt.work import HostWork, no_credentials, present
 
@@ -63,8 +64,8 @@ class LibvirtMoves(HostWork):
         self._sending[ref.uid] = asyncio.create_task(self._send(ref, route, policy))
 
     async def _send(self, ref: MachineRef, route: Route, policy: MovePolicy) -> None:
-        def depart(connection: libvirt.virConnect) -> DriverError | None:
-            domain = find(connection, ref.uid)
+        def depart(link: Link) -> DriverError | None:
+            domain = find(link.connection, ref.uid)
             if domain is None:
                 return Busy(f"{ref.name} is not on host {self._host.name} any more")
             try:

@@ -6,9 +6,8 @@ Nothing here assumes a path of this machine: the daemon may be far away.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from functools import cached_property
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
@@ -18,6 +17,7 @@ from novacron.core.errors import DriverError, Rejected
 from novacron.core.host import StorageFacts
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.host import LibvirtHost
+from novacron.drivers.libvirt.link import Link
 
 __all__ = ["Pool", "class_pool", "open_pool", "read_volume", "storage_of"]
 
@@ -111,23 +111,28 @@ def storage_of(connection: libvirt.virConnect) -> tuple[StorageFacts, ...]:
     return tuple(sorted(found(), key=lambda place: place.name))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pool:
-    """Volumes in one directory of a host."""
+    """Volumes in one directory of a host; ``handles`` are the pools that its connection knows."""
 
     connection: libvirt.virConnect
     name: str
     path: str
     capacity_mib: int
+    handles: dict[str, libvirt.virStoragePool] = field(default_factory=dict, compare=False)
 
-    @cached_property
+    @property
     def pool(self) -> libvirt.virStoragePool:
         """What libvirt knows it by on this connection; many a look at a machine needs none."""
-        return self.connection.storagePoolLookupByName(self.name)
+        handle = self.handles.get(self.name)
+        if handle is None:
+            handle = self.connection.storagePoolLookupByName(self.name)
+            self.handles[self.name] = handle
+        return handle
 
-    def over(self, connection: libvirt.virConnect) -> "Pool":
+    def over(self, link: Link) -> "Pool":
         """Return the same pool for use by another connection."""
-        return replace(self, connection=connection)
+        return replace(self, connection=link.connection, handles=link.pools)
 
     def names(self) -> frozenset[str]:
         """Return the names of all volumes that libvirt knows of."""
@@ -138,7 +143,8 @@ class Pool:
         try:
             return self.pool.storageVolLookupByName(name)
         except libvirt.libvirtError as error:
-            if code_of(error) in NOT_THERE:
+            # Not where the pool is gone, which says nothing of what is in it.
+            if code_of(error) == libvirt.VIR_ERR_NO_STORAGE_VOL:
                 return None
             raise
 

@@ -7,14 +7,13 @@ of its own; the driver is all of them together.
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-import libvirt
-
 from novacron.core.errors import Busy
 from novacron.core.machine import MachineRef, Observed, Power
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.connection import Connection
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
+from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import Domain, Known, find, observed
 from novacron.drivers.libvirt.pool import Pool, open_pool
 
@@ -41,30 +40,31 @@ class HostWork:
         """Take note that a domain changed, perhaps only in that it has this power now."""
 
     async def _work(self, work: Callable[[Builder], T]) -> T:
-        return await self._connection.run(lambda connection: self._run(connection, work))
+        return await self._connection.run(lambda link: self._run(link, work))
 
     async def _work_long(self, work: Callable[[Builder], T]) -> T:
-        return await self._connection.run_long(lambda connection: self._run(connection, work))
+        return await self._connection.run_long(lambda link: self._run(link, work))
 
-    def _run(self, connection: libvirt.virConnect, work: Callable[[Builder], T]) -> T:
+    def _run(self, link: Link, work: Callable[[Builder], T]) -> T:
         try:
-            return work(self._builder(connection))
+            return work(self._builder(link))
         except BaseException:
             # Perhaps because the host is not any more what it was when it was read.
             self._forget_premises()
+            link.pools.clear()
             raise
 
     def _forget_premises(self) -> None:
         """Have the host's machinery and pool read anew by the next work."""
         self._machinery = self._pool = None
 
-    def _builder(self, connection: libvirt.virConnect) -> Builder:
-        machinery, pool = self._machinery, self._pool
+    def _builder(self, link: Link) -> Builder:
+        connection, machinery, pool = link.connection, self._machinery, self._pool
         if machinery is None:
             machinery = self._machinery = Machinery(connection, self._host.cpu_model)
         if pool is None:
             pool = self._pool = open_pool(connection, self._host)
-        return Builder(self._host, machinery, pool.over(connection))
+        return Builder(self._host, machinery, pool.over(link))
 
 
 def present(builder: Builder, ref: MachineRef) -> Domain:

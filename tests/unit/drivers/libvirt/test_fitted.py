@@ -1,11 +1,13 @@
 """Where a machine's volumes are plugged in, and what is remembered of those it had."""
 
+from xml.etree import ElementTree as ET
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from novacron.core.volume import Attachment, Volume
-from novacron.drivers.libvirt.fitted import LONGEST_SERIAL, Fitted, fitted, found, seen, serial_of
-from novacron.drivers.libvirt.mark import Mark
+from novacron.drivers.libvirt.fitted import LONGEST_SERIAL, Fitted, fitted, seen, serial_of
+from novacron.drivers.libvirt.mark import Mark, Told
 
 NAMES = ("a", "b", "c", "d")
 
@@ -40,11 +42,14 @@ def test_whatever_comes_and_goes_no_two_share_a_target(
     assert len({each.key for each in volumes}) == len(volumes)
 
 
-def test_a_mark_tells_all_of_a_volume() -> None:
+def test_a_mark_tells_all_it_was_told() -> None:
     """What is read back is what was written."""
     one = Fitted("a", "vdc", "p", "volume-x.raw", 64, "fast", "ReadWriteMany", made=True, cold=True)
-    mark = Mark("uid", "ns", "vm", 10, "r", "i", volumes=(one, Fitted("b", "vdd", "p", "f", 1)))
-    assert found(mark.element()) == mark.volumes
+    told = (Told("52:54:00:00:00:01", "word", ("10.0.0.1/24",)),)
+    image = "s3://bucket/a'b\"<&>\n\t"
+    volumes = (one, Fitted("b", "vdd", "p", "f", 1))
+    mark = Mark("uid", "ns", "vm", 10, "r", image, told, "shape", volumes, "cpu")
+    assert Mark.found(ET.fromstring(f"<metadata>{mark.text}</metadata>")) == mark
 
 
 def test_a_long_name_has_a_serial_number_of_its_own() -> None:

@@ -10,8 +10,9 @@ from libvirt_daemon import shared_daemon
 from novacron.core.devices import HostDevice
 from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, MachineRef, Nic, Resources
-from novacron.drivers.libvirt.domain import Accelerator, Place, definition
+from novacron.drivers.libvirt.domain import Accelerator, Place, drafted
 from novacron.drivers.libvirt.hostdev import handed_over, hostdev
+from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.ports import Port
 
 GPU = HostDevice("0000:3b:00.0", "gpu", "nvidia", "tesla-t4", 0)
@@ -54,7 +55,7 @@ def test_libvirt_takes_a_machine_with_devices_and_tells_of_them(
         ref, Resources(1, 192, 64), "builtin://tiny", (Nic("x"),), devices=(GPU, VGPU)
     )
     place = Place("novacron", "/nowhere", (Port("user"),), Accelerator("qemu", "custom"), 1, 1024)
-    domain = connection.defineXML(definition(plan, "default.gpu", "seed", place))
+    domain = connection.defineXML(drafted(plan, "default.gpu", "seed", place).marked(Mark.of(plan)))
     try:
         read = ET.fromstring(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
     finally:
