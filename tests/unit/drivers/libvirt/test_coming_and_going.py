@@ -1,13 +1,16 @@
-"""Domains that come and go while somebody looks at all of them."""
+"""Domains and pools that come and go while somebody looks at them."""
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from uuid import uuid4
+from xml.etree import ElementTree as ET
 
 import libvirt
 
 from libvirt_daemon import LibvirtDaemon
-from unit.drivers.libvirt.hosts import created, deleted, driver_for, left_on, machine
+from novacron.core.machine import Observed
+from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, left_on, machine
 
 LOOKS = 100
 
@@ -52,3 +55,39 @@ async def test_a_domain_that_goes_during_a_look_is_none_and_no_trouble(
     await deleted(driver, plan)
     await driver.close()
     assert left_on(host) == set()
+
+
+async def test_a_pool_that_was_made_anew_is_found_with_all_that_is_in_it(
+    host: LibvirtDaemon,
+) -> None:
+    """By its old number it is not there any more, which says nothing of a machine's disks."""
+    driver, plan = driver_for(host), machine()
+    seen = await created(driver, plan)
+    _make_pool_anew(host.uri)
+    looks: list[Observed | None] = []
+
+    async def seen_again() -> bool:
+        looks.append(await driver.observe(plan.ref))
+        return True
+
+    await eventually(seen_again, "the machine is seen")
+    assert looks == [seen]
+    await deleted(driver, plan)
+    await driver.close()
+    assert left_on(host) == set()
+
+
+def _make_pool_anew(uri: str) -> None:
+    """Have the pool of our volumes under its name, in its place, with another UUID."""
+    connection = libvirt.open(uri)
+    try:
+        pool = connection.storagePoolLookupByName("novacron")
+        description = ET.fromstring(pool.XMLDesc())
+        number = description.find("uuid")
+        assert number is not None
+        number.text = str(uuid4())
+        pool.destroy()
+        pool.undefine()
+        connection.storagePoolDefineXML(ET.tostring(description, encoding="unicode")).create()
+    finally:
+        connection.close()
