@@ -189,9 +189,9 @@ class CutDriver:
         async with self.knife.around("driver arrived"):
             return await self._mover.arrived(plan, luggage, live=live)
 
-    async def has_disks(self, ref: MachineRef) -> bool:
+    async def out_of_reach(self, plan: MachinePlan) -> str | None:
         """Read."""
-        return await self._mover.has_disks(ref)
+        return await self._mover.out_of_reach(plan)
 
     @property
     def _mover(self) -> LiveMigration:

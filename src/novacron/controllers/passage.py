@@ -183,8 +183,10 @@ class Passage:
         if isinstance(seen, Silent) or target is None or driver is None:
             why = seen.why if isinstance(seen, Silent) else "its driver cannot take machines over"
             return self._end(None, MoveResult.FAILED, "TargetUnreachable", why)
-        if seen is None and not await target.has_disks(self.machine.ref_on(self.move.target)):
-            message = f"host {self.move.target} cannot reach its disks"
+        if seen is None and (disk := await target.out_of_reach(self._plan())) is not None:
+            message = f"host {self.move.target} cannot reach {disk}"
+            stays = f"does not begin anew, though host {self.move.source} is off: {message}"
+            self._tell("MigrationFailed", stays, warning=True)
             return self._end(None, MoveResult.FAILED, "DisksOutOfReach", message)
         if seen is None or seen.abandoned:
             self.may_act()

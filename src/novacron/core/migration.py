@@ -103,5 +103,8 @@ class LiveMigration(Protocol):
         Returns what it took, where that is known. One that did not come live is off then.
         """
 
-    async def has_disks(self, ref: MachineRef) -> bool:
-        """Say whether the disks of a machine that is not here are within reach."""
+    async def out_of_reach(self, plan: MachinePlan) -> str | None:
+        """Return what of the disks of a machine that is not here is not within reach, if any is.
+
+        None may be made anew under the same name: whoever reaches the others has the data.
+        """

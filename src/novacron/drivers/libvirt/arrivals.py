@@ -9,17 +9,17 @@ from dataclasses import dataclass
 
 import libvirt
 
-from novacron.core.errors import Busy, OutOfCapacity
+from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.core.move import MoveProgress
-from novacron.drivers.libvirt.belongings import Belongings, pool_of, storage_marks
+from novacron.drivers.libvirt.belongings import Belongings, pool_of, refresh, storage_marks
 from novacron.drivers.libvirt.build import Builder
-from novacron.drivers.libvirt.domain import console_log, console_past, volume_prefix
+from novacron.drivers.libvirt.domain import console_log, console_past, root_volume, volume_prefix
 from novacron.drivers.libvirt.look import INCOMING, find
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.travel import pools_of
 
-__all__ = ["Reception", "cleared", "received", "settled"]
+__all__ = ["Reception", "cleared", "out_of_reach", "received", "settled"]
 
 WHOLE = 100
 
@@ -58,6 +58,22 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
         copied.append(disk.target)
     builder.pool.fill(console_log(plan.ref.uid), 0, [])
     return Reception(draft, tuple(copied))
+
+
+def out_of_reach(builder: Builder, plan: MachinePlan) -> str | None:
+    """Return which disk of a machine that was elsewhere is not in a pool of this host, if any."""
+    try:
+        places = builder.storage.places(plan, Rejected)
+    except Rejected as error:
+        return str(error)
+    disks = {"its first disk": (builder.pool, root_volume(plan.ref.uid))}
+    for volume, place, file in places.values():
+        disks[f"its volume {volume.name}"] = builder.storage.pool(place), file
+    for what, (pool, file) in disks.items():
+        refresh(pool)
+        if pool.find(file) is None:
+            return what
+    return None
 
 
 def settled(

@@ -18,7 +18,7 @@ from novacron.drivers.libvirt.errors import sentence
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.pool import Pool, class_pool
 
-__all__ = ["Belonging", "Belongings", "marks_of", "pool_of", "storage_marks"]
+__all__ = ["Belonging", "Belongings", "marks_of", "pool_of", "refresh", "storage_marks"]
 
 MARK = "novacron-pool-"
 MARK_END = ".id"
@@ -76,10 +76,10 @@ def storage_marks(pool: Pool) -> frozenset[str]:
 
     Two that mark it at once each see the other's mark or their own, whoever is later both.
     """
-    _refresh(pool)
+    refresh(pool)
     if not (found := marks_of(pool)):
         pool.fill(f"{MARK}{secrets.token_hex(8)}{MARK_END}", 1, [b"\n"])
-        _refresh(pool)
+        refresh(pool)
         found = marks_of(pool)
     return found
 
@@ -99,7 +99,7 @@ def marks_of(pool: Pool) -> frozenset[str]:
     )
 
 
-def _refresh(pool: Pool) -> None:
+def refresh(pool: Pool) -> None:
     """Have libvirt see what other hosts made: a mark that it overlooks would cost disks.
 
     It refuses while a volume is being filled, and for a moment afterwards.

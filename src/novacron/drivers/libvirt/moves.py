@@ -13,7 +13,6 @@ from novacron.drivers.libvirt import arrivals, departures
 from novacron.drivers.libvirt.belongings import Belongings
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.departures import Route
-from novacron.drivers.libvirt.domain import root_volume
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import find
@@ -125,14 +124,9 @@ class LibvirtMoves(HostWork):
             lambda builder: arrivals.settled(builder, plan, belongings, live=live)
         )
 
-    async def has_disks(self, ref: MachineRef) -> bool:
-        """Say whether the first disk of a machine that is not here is within reach."""
-
-        def look(builder: Builder) -> bool:
-            builder.pool.refresh()
-            return builder.pool.find(root_volume(ref.uid)) is not None
-
-        return await self._work(look)
+    async def out_of_reach(self, plan: MachinePlan) -> str | None:
+        """Return which disk of a machine that is not here is not within reach, if one is not."""
+        return await self._work(lambda builder: arrivals.out_of_reach(builder, plan))
 
     def _changed_uid(self, uid: str) -> None:
         """Take note that a machine changed; called on the event loop."""

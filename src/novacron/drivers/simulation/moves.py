@@ -88,10 +88,10 @@ class SimulatedMoves(HostFile):
             row = turn.present(plan.ref)
         return MoveProgress(WHOLE, row.memory_mib * MIB, 0)
 
-    async def has_disks(self, ref: MachineRef) -> bool:
-        """Say whether the file has the machine, on whichever host."""
+    async def out_of_reach(self, plan: MachinePlan) -> str | None:
+        """Return the machine's disks where the file does not have it, on whichever host."""
         with self._turn() as turn:
-            return turn.store.anywhere(ref.uid) is not None
+            return None if turn.store.anywhere(plan.ref.uid) is not None else "its disks"
 
     def _comes_here(self, turn: Turn, ref: MachineRef) -> bool:
         """Say whether a machine is on its way to this host, and so has its room here already."""
