@@ -18,7 +18,7 @@ from novacron.scheduler import unwelcome
 __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
 
 # Reasons of LiveMigratable for which stopping the machine would not help.
-NEVER = frozenset({"DriverCannotMigrate", "HasSnapshots", NO_CERTIFICATES})
+NEVER = frozenset({"DriverCannotMigrate", NO_CERTIFICATES})
 
 # As many as a drain moves at a time unless it is told otherwise.
 EVICTED_AT_ONCE = 2

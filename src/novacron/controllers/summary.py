@@ -107,9 +107,6 @@ def _obstacle(seen: Observed, uncertified: str | None) -> tuple[str, str] | None
         return "Immovable", seen.immovable
     if uncertified is not None:
         return NO_CERTIFICATES, uncertified
-    if seen.snapshots:
-        message = f"its {seen.snapshots} snapshots are on its host and cannot be moved along"
-        return "HasSnapshots", message
     return None
 
 

@@ -12,16 +12,24 @@ import libvirt
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.core.move import MoveProgress
-from novacron.drivers.libvirt.belongings import Belongings, pool_of, refresh, storage_marks
+from novacron.drivers.libvirt.belongings import (
+    Belonging,
+    Belongings,
+    pool_of,
+    refresh,
+    storage_marks,
+)
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.domain import console_log, console_past, root_volume, volume_prefix
 from novacron.drivers.libvirt.look import INCOMING, find
 from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.snapshot_book import take_out
 from novacron.drivers.libvirt.travel import pools_of
 
 __all__ = ["Reception", "cleared", "out_of_reach", "received", "settled"]
 
 WHOLE = 100
+HAS_SNAPSHOTS = "HasSnapshots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,12 @@ class Reception:
 def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Reception:
     """Make ready for a machine."""
     builder.require_room(plan)
+    if belongings.foreign:
+        raise Rejected(
+            f"{belongings.foreign} snapshots were taken of it that are not ours: delete them with "
+            "virsh snapshot-delete first",
+            reason=HAS_SNAPSHOTS,
+        )
     domain = find(builder.pool.connection, plan.ref.uid)
     if domain is not None:
         if domain.power is Power.ON:
@@ -45,19 +59,31 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
     copied: list[str] = []
     for disk in belongings.disks:
         name = pools.get(disk.target, builder.host.pool)
-        pool = pool_of(builder.pool, name)
-        if pool is None:
-            raise OutOfCapacity(f"host {builder.host.name} has no storage pool {name}")
-        if storage_marks(pool) & disk.marks:
-            continue
-        if disk.content is not None:
-            pool.fill(disk.volume, len(disk.content), [disk.content])
-            continue
-        pool.remove(disk.volume)  # one that is there was left by a move that came to nothing
-        pool.empty(disk.volume, disk.capacity, disk.format)
-        copied.append(disk.target)
+        if _is_to_be_copied(builder, name, disk, belongings.snapshots):
+            copied.append(disk.target)
     builder.pool.fill(console_log(plan.ref.uid), 0, [])
     return Reception(draft, tuple(copied))
+
+
+def _is_to_be_copied(builder: Builder, name: str, disk: Belonging, snapshots: int) -> bool:
+    """Make ready for a disk; say whether it has to come too."""
+    host, pool = builder.host.name, pool_of(builder.pool, name)
+    if pool is None:
+        raise OutOfCapacity(f"host {host} has no storage pool {name}")
+    if storage_marks(pool) & disk.marks:
+        return False
+    if disk.content is not None:
+        pool.fill(disk.volume, len(disk.content), [disk.content])
+        return False
+    if snapshots:
+        raise Rejected(
+            f"host {host} does not see its disks, and its {snapshots} snapshots would not be in "
+            "copies of them: delete the snapshots first, or have both hosts see one storage",
+            reason=HAS_SNAPSHOTS,
+        )
+    pool.remove(disk.volume)  # one that is there was left by a move that came to nothing
+    pool.empty(disk.volume, disk.capacity, disk.format)
+    return True
 
 
 def out_of_reach(builder: Builder, plan: MachinePlan) -> str | None:
@@ -90,6 +116,8 @@ def settled(
         domain = find(builder.pool.connection, uid)
         assert domain is not None
     _remember(builder.pool, uid, belongings)
+    refresh(builder.pool)
+    take_out(builder.pool, domain)
     builder.change(plan, domain)
     return took
 

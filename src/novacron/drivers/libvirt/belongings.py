@@ -6,7 +6,7 @@ Pools are told apart by a mark in them: two hosts that see the same mark see the
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -17,6 +17,7 @@ from novacron.drivers.libvirt.domain import console_log, console_past
 from novacron.drivers.libvirt.errors import sentence
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.pool import Pool, class_pool
+from novacron.drivers.libvirt.snapshot_record import records
 
 __all__ = ["Belonging", "Belongings", "marks_of", "pool_of", "refresh", "storage_marks"]
 
@@ -48,27 +49,36 @@ class Belonging:
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
-    """All disks of a machine, what it said on its console so far, and where that is kept."""
+    """All disks of a machine, what it said on its console so far, and where that is kept.
+
+    ``snapshots`` are within its disks; ``foreign`` ones were taken by somebody else.
+    """
 
     disks: tuple[Belonging, ...]
     said: bytes
     said_in: frozenset[str]
+    snapshots: int = 0
+    foreign: int = 0
 
     def contents(self) -> Mapping[str, object]:
         """Return them as the core carries them."""
-        return {"disks": self.disks, "said": self.said, "said_in": self.said_in}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def of(cls, contents: Mapping[str, Any]) -> "Belongings":
         """Read what the core carried."""
-        return cls(contents["disks"], contents["said"], contents["said_in"])
+        return cls(**contents)
 
     @classmethod
     def packed(cls, pool: Pool, uid: str, domain: Domain | None) -> "Belongings":
         """Return what a machine has; one whose domain has gone has only what it said."""
         past = pool.read(console_past(uid)) + pool.read(console_log(uid))
-        disks = tuple(_disks(pool, domain)) if domain else ()
-        return cls(disks, past[-MOST_SAID:], storage_marks(pool))
+        if domain is None:
+            return cls((), past[-MOST_SAID:], storage_marks(pool))
+        ours = sum(1 for _ in records(domain.handle))
+        foreign = int(domain.handle.snapshotNum()) - ours
+        disks = tuple(_disks(pool, domain))
+        return cls(disks, past[-MOST_SAID:], storage_marks(pool), ours, foreign)
 
 
 def storage_marks(pool: Pool) -> frozenset[str]:

@@ -31,6 +31,7 @@ from novacron.drivers.libvirt.plugging import plug_in, pull_out
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.ports import Port, port_of
 from novacron.drivers.libvirt.seed import Seed, seed_of
+from novacron.drivers.libvirt.snapshot_book import take_out
 from novacron.drivers.libvirt.snapshot_record import seeds
 from novacron.drivers.libvirt.snapshot_removal import remove_keeper
 from novacron.drivers.libvirt.stock import InStock
@@ -132,7 +133,9 @@ class Builder:
             )
         if domain is not None:
             self._plugging.make(domain.handle, domain.configured.mark)
-        self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
+        new = self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
+        if domain is not None and not new:
+            take_out(self.pool, domain)
         if self.pool.find(image.volume) is None:
             # Somebody made room at this very moment; nothing was written to the disk yet.
             self.pool.remove(root_volume(uid))

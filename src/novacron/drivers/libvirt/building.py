@@ -15,6 +15,7 @@ from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.progress import Progress
 from novacron.drivers.libvirt.seed import Seed, seed_of
+from novacron.drivers.libvirt.snapshot_book import take_out
 from novacron.drivers.libvirt.stock import InStock, Stock
 from novacron.images import Locate, Located, require_minimum
 
@@ -260,7 +261,11 @@ def started_at_once(builder: Builder, domain: Domain) -> Domain:
 def _furnished(builder: Builder, plan: MachinePlan) -> bool:
     """Give a machine all but its first disk; say whether it has that."""
     builder.furnish(plan, seed_of(plan))
-    return builder.has_root(plan.ref.uid)
+    if not builder.has_root(plan.ref.uid):
+        return False
+    if (domain := find(builder.connection, plan.ref.uid)) is not None:
+        take_out(builder.pool, domain)
+    return True
 
 
 def _completed(builder: Builder, plan: MachinePlan, image: InStock) -> None:

@@ -16,6 +16,7 @@ from novacron.drivers.libvirt.departures import Route
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import find
+from novacron.drivers.libvirt.snapshot_book import put_away, take_out
 from novacron.drivers.libvirt.work import HostWork, no_credentials, present
 
 __all__ = ["LibvirtMoves"]
@@ -42,8 +43,12 @@ class LibvirtMoves(HostWork):
     async def pack(self, ref: MachineRef) -> Luggage:
         """Tell what the machine has that must be where it goes."""
 
+        away = ref.uid in self._sending
+
         def pack(builder: Builder) -> Luggage:
             domain = find(builder.pool.connection, ref.uid)
+            if domain is not None and not away and departures.progress_of(domain) is None:
+                take_out(builder.pool, domain)  # left in their book by one who died
             return Luggage(Belongings.packed(builder.pool, ref.uid, domain).contents())
 
         return await self._work(pack)
@@ -64,12 +69,14 @@ class LibvirtMoves(HostWork):
 
     async def _send(self, ref: MachineRef, route: Route, policy: MovePolicy) -> None:
         def depart(link: Link) -> DriverError | None:
-            domain = find(link.connection, ref.uid)
+            domain, pool = find(link.connection, ref.uid), self._builder(link).pool
             if domain is None:
                 return Busy(f"{ref.name} is not on host {self._host.name} any more")
+            put_away(pool, domain)
             try:
                 departures.depart(domain, route, policy)
             except libvirt.libvirtError as error:
+                take_out(pool, domain)
                 return departures.explained(error, route)
             return None
 

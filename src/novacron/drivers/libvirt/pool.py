@@ -161,11 +161,11 @@ class Pool:
         """Make an empty volume; one of this name that exists is left as it is."""
         self._create(_volume(name, size_mib * MIB, kind))
 
-    def overlay(self, name: str, size_mib: int, base: str, kind: str) -> None:
-        """Make a qcow2 volume on top of another; one of this name that exists is left as it is."""
+    def overlay(self, name: str, size_mib: int, base: str, kind: str) -> bool:
+        """Make a qcow2 volume on top of another; say no where one of this name is there already."""
         path = escape(f"{self.path}/{base}")
         backing = f'<backingStore><path>{path}</path><format type="{kind}"/></backingStore>'
-        self._create(_volume(name, size_mib * MIB, "qcow2", backing))
+        return self._create(_volume(name, size_mib * MIB, "qcow2", backing)) is not None
 
     def empty(self, name: str, size: int, kind: str) -> None:
         """Make a volume with nothing in it; one of this name that exists is left as it is."""

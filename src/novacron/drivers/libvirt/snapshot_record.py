@@ -15,7 +15,19 @@ import libvirt
 from novacron.core.snapshot import Snapshot
 from novacron.drivers.libvirt.errors import code_of
 
-__all__ = ["MARKER", "Note", "Record", "find", "records", "seeds", "write", "written_anew"]
+__all__ = [
+    "CURRENT",
+    "MARKER",
+    "REDEFINE",
+    "Note",
+    "Record",
+    "find",
+    "records",
+    "seeds",
+    "text_of",
+    "write",
+    "written_anew",
+]
 
 WORD = "novacron "
 # A record of no snapshot: it is the current one for as long as a restore has not been made.
@@ -73,7 +85,7 @@ class Record:
     def noted(self, domain: libvirt.virDomain, **changes: object) -> "Record":
         """Change the note; all else stays."""
         note = replace(self.note, **changes)  # type: ignore[arg-type]
-        element = ET.fromstring(_xml(self.handle))  # noqa: S314 - libvirt's own
+        element = ET.fromstring(text_of(self.handle))  # noqa: S314 - libvirt's own
         text = element.find("description")
         assert text is not None
         text.text = str(note)
@@ -126,7 +138,7 @@ def _element(name: str, note: Note) -> ET.Element:
 
 def _read(handle: libvirt.virDomainSnapshot) -> Record | None:
     try:
-        text = _xml(handle)
+        text = text_of(handle)
     except libvirt.libvirtError as error:
         if code_of(error) == libvirt.VIR_ERR_NO_DOMAIN_SNAPSHOT:
             return None  # it was just removed
@@ -147,6 +159,7 @@ def _read(handle: libvirt.virDomainSnapshot) -> Record | None:
     )
 
 
-def _xml(handle: libvirt.virDomainSnapshot) -> str:
+def text_of(handle: libvirt.virDomainSnapshot) -> str:
+    """Return all that libvirt has on record of a snapshot."""
     text: str = handle.getXMLDesc(libvirt.VIR_DOMAIN_SNAPSHOT_XML_SECURE)
     return text

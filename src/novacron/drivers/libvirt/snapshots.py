@@ -11,6 +11,7 @@ from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.errands import Errands
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find
+from novacron.drivers.libvirt.snapshot_book import keep
 from novacron.drivers.libvirt.work import HostWork, no_credentials, present
 
 __all__ = ["RESTORE", "LibvirtSnapshots"]
@@ -70,8 +71,12 @@ class LibvirtSnapshots(HostWork):
         """Refuse what cannot be done while the machine is made or stopped."""
 
     async def _errand(self, ref: MachineRef, what: str, work: Callable[[Domain], None]) -> Accepted:
+        def do(builder: Builder) -> None:
+            work(domain := present(builder, ref))
+            keep(builder.pool, domain)
+
         def run() -> Awaitable[None]:
-            return self._work_long(lambda builder: work(present(builder, ref)))
+            return self._work_long(do)
 
         await self._errands.run(ref.uid, what, run)
         return Accepted(SOON)

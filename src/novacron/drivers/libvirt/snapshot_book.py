@@ -1,0 +1,113 @@
+"""The book of a machine's snapshots: libvirt's records of them, kept beside the disks they are in.
+
+libvirt sends no machine of which it has snapshots on record, and a host that is lost takes its
+records with it; the snapshots themselves are within the disks. So the records are kept in a volume
+too, from which whoever has the disks can have them again. Blocks.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+import libvirt
+
+from novacron.drivers.libvirt import snapshot_record as on_record
+from novacron.drivers.libvirt.domain import volume_prefix
+from novacron.drivers.libvirt.errors import sentence
+from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.snapshot_disks import disks_of, is_within
+from novacron.drivers.libvirt.snapshot_removal import METADATA_ONLY
+from novacron.drivers.libvirt.travel import adapted
+
+__all__ = ["keep", "put_away", "take_out"]
+
+log = logging.getLogger(__name__)
+
+
+class _Page(NamedTuple):
+    name: str
+    xml: str
+    current: bool
+
+
+def keep(pool: Pool, domain: Domain) -> None:
+    """Write down all records that libvirt has, in place of what was written before.
+
+    Under another name, before the older one goes: there is a whole book at any moment.
+    """
+    pages = [
+        _Page(each.name, on_record.text_of(each.handle), bool(each.handle.isCurrent()))
+        for each in on_record.records(domain.handle)
+    ]
+    before = _books(pool, domain.uid)
+    if not pages:
+        _remove(pool, before)
+        return
+    content = json.dumps(pages).encode()
+    name = f"{_prefix(domain.uid)}{hashlib.sha256(content).hexdigest()[:12]}.json"
+    if name not in before:
+        pool.fill(name, len(content), [content])
+    _remove(pool, before - {name})
+
+
+def put_away(pool: Pool, domain: Domain) -> None:
+    """Have libvirt not know of the snapshots, so that it lets the machine go."""
+    keep(pool, domain)
+    for record in list(on_record.records(domain.handle)):
+        record.handle.delete(METADATA_ONLY)
+
+
+def take_out(pool: Pool, domain: Domain) -> None:
+    """Have libvirt know again of all snapshots that are within the first disk."""
+    books = _books(pool, domain.uid)
+    if not books:
+        return
+    known = {each.name for each in on_record.records(domain.handle)}
+    root = next(iter(disks_of(domain)), None)
+    draft = domain.configured.text
+    for page in _pages(pool, books):
+        if page.name in known or root is None or not is_within(root, page.name):
+            continue
+        flags = on_record.REDEFINE | (on_record.CURRENT if page.current else 0)
+        domain.handle.snapshotCreateXML(_for_this_host(page.xml, draft), flags)
+        known.add(page.name)
+
+
+def _for_this_host(xml: str, draft: str) -> str:
+    """Return a record with its disks in the pools of this host."""
+    record = ET.fromstring(xml)  # noqa: S314 - libvirt's own
+    for tag in ("domain", "inactiveDomain"):
+        for then in record.findall(tag):
+            name = then.tag
+            there = ET.fromstring(adapted(ET.tostring(then, encoding="unicode"), draft))  # noqa: S314
+            there.tag = name
+            record[list(record).index(then)] = there
+    return ET.tostring(record, encoding="unicode")
+
+
+def _pages(pool: Pool, books: frozenset[str]) -> Iterator[_Page]:
+    for book in sorted(books):
+        try:
+            yield from (_Page(*page) for page in json.loads(pool.read(book)))
+        except (TypeError, ValueError) as error:
+            log.warning("%s was not written to its end: %s", book, error)
+
+
+def _remove(pool: Pool, books: frozenset[str]) -> None:
+    for book in books:
+        try:
+            pool.remove(book)
+        except libvirt.libvirtError as error:
+            log.warning("%s stays: %s", book, sentence(error))  # it says nothing that is wrong
+
+
+def _books(pool: Pool, uid: str) -> frozenset[str]:
+    return frozenset(name for name in pool.names() if name.startswith(_prefix(uid)))
+
+
+def _prefix(uid: str) -> str:
+    return f"{volume_prefix(uid)}snapshots-"
