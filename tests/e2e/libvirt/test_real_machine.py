@@ -202,3 +202,30 @@ def test_a_machine_that_may_not_be_away_is_never_restarted_by_us(real: LibvirtSt
     time.sleep(8)  # longer than the notice before a restart
     assert qemu_pid(real, real.domain(obj)) == pid
     assert condition(real.scene.until_running("steady"), "RestartRequired")
+
+
+def test_recreate_restarts_a_guest_at_once_and_without_it_the_restart_is_announced_first(
+    real: LibvirtStage,
+) -> None:
+    """The one that changed later boots again while the other still has its five seconds."""
+    more = {"template": {"spec": {"resources": {"memory": "640Mi"}}}}
+    patient = real.deaf("patient")
+    pid = qemu_pid(real, real.domain(patient))
+    real.create("hurried")
+    real.patch("hurried", {"updateStrategy": {"type": "Recreate"}})
+    uid = real.scene.until_running("hurried")["metadata"]["uid"]
+    eventually(lambda: "boot=1" in said(real, uid), lambda: said(real, uid))
+    real.patch("patient", more)
+    real.scene.until("patient", lambda obj: bool(condition(obj, "RestartRequired")))
+    real.patch("hurried", more)
+    told = real.scene.until_event("hurried", "Restarting")
+    assert "memory" in told["message"]
+    waiting = real.scene.api.machine(real.scene.namespace, "patient") or {}
+    assert "which follows" in condition(waiting, "RestartRequired")["message"]
+    assert not condition(waiting, "Configured"), "it is not restarted yet"
+    assert qemu_pid(real, real.domain(patient)) == pid
+    eventually(lambda: "boot=2" in said(real, uid), lambda: said(real, uid))
+    done = real.scene.until_running("hurried")
+    assert not condition(done, "RestartRequired")
+    assert real.domain(done).maxMemory() == 640 * 1024
+    real.scene.until_event("patient", "Restarting")
