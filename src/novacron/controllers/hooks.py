@@ -117,9 +117,10 @@ def _commands(scope: Scope) -> GuestCommands:
 
 
 def _failure(ran: Ran, hook: Hook) -> str:
+    how = f"ended with {ran.code}"
     if ran.code == TIMED_OUT:
-        return f"{ran.name} did not end within {hook.timeout.total_seconds():.0f} s"
-    return f"{ran.name} ended with {ran.code}" + (f"; {ran.note}" if ran.note else "")
+        how = f"did not end within {hook.timeout.total_seconds():.0f} s"
+    return f"{ran.name} {how}" + (f"; {ran.note}" if ran.note else "")
 
 
 async def may_stop_again(scope: Scope) -> None:
