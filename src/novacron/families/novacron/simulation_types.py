@@ -69,6 +69,7 @@ class SimulatedFault(Model):
         "move",
         "command",
         "observe",
+        "machines",
         "hosts",
         "snapshot",
         "restore",
