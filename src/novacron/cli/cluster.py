@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from novacron.cli.consent import agree
 from novacron.cli.failure import Failure
 from novacron.cli.local import Adopted
 from novacron.cli.operator import OperatorProcess
@@ -132,7 +133,7 @@ def purge(*, yes: bool, cache: bool) -> None:
     if paths and not yes:
         click.echo("This stops the local cluster and removes, with all data in it:")
         click.echo("\n".join(f"  {path}" for path in paths))
-        click.confirm("Go on?", abort=True)
+        agree("Go on?", yes=yes)
     adopted = Adopted.read(home)
     with holding(home.lock, "novacron purge"):
         _stop(home)

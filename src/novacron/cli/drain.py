@@ -1,11 +1,13 @@
-"""``novacron host drain`` and ``fence``: hosts that machines leave, in peace or after a failure."""
+"""``novacron host drain``, ``fence``, ``unfence``: machines leave, in peace or after a failure."""
 
 from typing import TYPE_CHECKING
 
 import click
 
+from novacron.cli.consent import agree
+from novacron.cli.failure import Failure
 from novacron.cli.follow import follow
-from novacron.cli.kinds import HOSTS, condition, fetch
+from novacron.cli.kinds import HOSTS, condition, fetch, status
 from novacron.cli.options import target, waiting, yes
 from novacron.cli.session import run
 from novacron.cli.target import Target
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from novacron.runtime.client import Client
     from novacron.runtime.resource import Object
 
-__all__ = ["drain", "fence"]
+__all__ = ["drain", "fence", "unfence"]
 
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
 
@@ -67,19 +69,40 @@ def fence(*, target: Target, name: str, yes: bool) -> None:
     For whoever switched it off, a person or a program. Machines whose disks other hosts reach
     are started there once it was silent for a while.
     """
-    if not yes:
-        click.confirm(
-            f"Is {name} really switched off? Were it not, its machines would run twice", abort=True
-        )
+    agree(f"Were {name} not off, its machines would run twice. Is it switched off?", yes=yes)
 
     async def act(client: "Client", _namespace: str) -> None:
         host = await fetch(client, HOSTS, name)
-        taints = [
-            taint
-            for taint in host["spec"].get("taints") or ()
-            if taint["key"] != OUT_OF_SERVICE["key"]
-        ]
-        await client.patch(HOSTS, name, {"spec": {"taints": [*taints, OUT_OF_SERVICE]}})
+        taints = [*_others(host["spec"].get("taints")), OUT_OF_SERVICE]
+        await client.patch(HOSTS, name, {"spec": {"taints": taints}})
 
     run(target, act)
     click.echo(f"{HOSTS}/{name} is taken for switched off")
+
+
+@click.command()
+@click.argument("name")
+@target
+def unfence(*, target: Target, name: str) -> None:
+    """Say that a host is back: it may have machines again."""
+
+    async def act(client: "Client", _namespace: str) -> None:
+        host = await fetch(client, HOSTS, name)
+        own = host["spec"].get("taints") or []
+        if (taints := _others(own)) != own:
+            await client.patch(HOSTS, name, {"spec": {"taints": taints}})
+        marks = (status(host).get("node") or {}).get("taints") or []
+        if _others(marks) != marks:
+            node = host["spec"]["nodeRef"]["name"]
+            undo = f"kubectl taint node {node} {OUT_OF_SERVICE['key']}-"
+            raise Failure(f"{name} is still taken for switched off, as its Node says: {undo}")
+        if taints == own:
+            raise Failure(f"{name} is not taken for switched off")
+
+    run(target, act)
+    click.echo(f"{HOSTS}/{name} is not taken for switched off any more")
+
+
+def _others(taints: "list[Object] | None") -> "list[Object]":
+    """Return all taints but that of a host that is off."""
+    return [taint for taint in taints or () if taint["key"] != OUT_OF_SERVICE["key"]]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from novacron.cli.drain import drain, fence
+from novacron.cli.drain import drain, fence, unfence
 from novacron.cli.failure import Failure
 from novacron.cli.kinds import HOST_COLUMNS, HOSTS, MACHINES, fetch, fetch_all, missing, status
 from novacron.cli.options import Format, output, target
@@ -150,6 +150,7 @@ async def _machines_on(client: "Client", host: str) -> list[str]:
 
 host.add_command(drain)
 host.add_command(fence)
+host.add_command(unfence)
 
 
 async def _mark(client: "Client", name: str, **spec: object) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from novacron.cli.consent import agree
 from novacron.cli.failure import Failure
 from novacron.cli.follow import follow, state_of
 from novacron.cli.kinds import MACHINES, condition, fetch, status
@@ -96,8 +97,7 @@ def list_snapshots(*, target: Target, machine: str, output: Format) -> None:
 @namespaced_target
 def restore(*, target: Target, machine: str, name: str, yes: bool, seconds: float | None) -> None:
     """Bring a machine back to a snapshot; what was written since is lost."""
-    if not yes:
-        click.confirm(f"Everything written on {machine} since {name} is lost. Go on?", abort=True)
+    agree(f"Everything written on {machine} since {name} is lost. Go on?", yes=yes)
     request = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}-{token_hex(3)}"
 
     def ask(item: "Object") -> "Object":

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from novacron.cli.consent import agree
 from novacron.cli.failure import Failure
 from novacron.cli.guest import secrets_namespace
 from novacron.cli.kinds import HOSTS, MACHINES, fetch_all, status
@@ -59,8 +60,7 @@ def delete(context: click.Context, *, target: Target, name: str, yes: bool, secr
 
     Only one that no machine has.
     """
-    if not yes:
-        click.confirm(f"Delete {name} with all its data?", abort=True)
+    agree(f"Delete {name} with all its data?", yes=yes)
     keeping = wiring_of(context).volumes
     run(target, lambda client, space: _delete(client, space, name, keeping, secrets))
     click.echo(f"volume {name} deleted")

@@ -21,7 +21,7 @@ COMMANDS = {
     "crd operator completion version",
     "vm": "list get create start stop restart delete describe snapshot migrate",
     "vm snapshot": "create list restore delete",
-    "host": "add list get cordon uncordon drain fence remove",
+    "host": "add list get cordon uncordon drain fence unfence remove",
     "image": "list",
     "volume": "list delete",
     "explain": "vm",
