@@ -216,6 +216,72 @@ def test_a_machine_follows_its_changed_selector(stage: Stage) -> None:
     assert hosts_of(stage, "picky") == [(there, Power.ON)]
 
 
+def required(*terms: Object) -> Object:
+    """Return what a rule insists on."""
+    return {"requiredDuringSchedulingIgnoredDuringExecution": list(terms)}
+
+
+def near(group: str) -> Object:
+    """Return a term about machines of a group on the same host."""
+    return {"labelSelector": {"matchLabels": {"group": group}}}
+
+
+def member(stage: Stage, name: str, host: str, group: str, **template: Any) -> None:
+    """Have a machine of a group run on a host."""
+    for other in stage.hosts:
+        stage.api.patch_host(other, {"spec": {"unschedulable": other != host}})
+    body = virtual_machine(name, stage.namespace, **template)
+    body["spec"]["template"]["metadata"] = {"labels": {"group": group}}
+    stage.api.create(body)
+    assert stage.until_running(name)["status"]["nodeName"] == host
+    for other in stage.hosts:
+        stage.api.patch_host(other, {"spec": {"unschedulable": False}})
+
+
+@pytest.mark.parametrize("kind", ["nodeAffinity", "podAffinity", "podAntiAffinity"])
+def test_a_machine_follows_its_changed_affinity(stage: Stage, kind: str) -> None:
+    """To hosts with other labels, to machines it wants near, and away from those it does not."""
+    here, there = pair(stage)
+    member(stage, "friend", there, "friends")
+    member(stage, "foe", here, "foes")
+    placed(stage, "picky", here)
+    side = {"key": "test/side", "operator": "In", "values": ["b"]}
+    rules: dict[str, Object] = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [side]}]
+            }
+        },
+        "podAffinity": required(near("friends")),
+        "podAntiAffinity": required(near("foes")),
+    }
+    rule = {"spec": {"template": {"spec": {"affinity": {kind: rules[kind]}}}}}
+    stage.api.patch_machine(stage.namespace, "picky", rule)
+    done = stage.until("picky", lambda obj: result(obj) is not None)
+    assert done["status"]["migration"]["result"] == "Succeeded"
+    assert done["status"]["nodeName"] == there
+    assert hosts_of(stage, "picky") == [(there, Power.ON)]
+
+
+def test_a_drain_puts_no_machines_together_that_must_be_apart(stage: Stage) -> None:
+    """It waits and says for what; once there is a host without the other one, it goes on."""
+    here, there = pair(stage)
+    apart = {"podAntiAffinity": required(near("twins"))}
+    chosen = {"nodeSelector": {"test/pair": stage.namespace}, "affinity": apart}
+    member(stage, "one", here, "twins", **chosen)
+    member(stage, "two", there, "twins", **chosen)
+    stage.api.patch_host(here, {"spec": {"drain": {}}})
+    stays = stage.until("one", lambda obj: reason(obj) == "NoHostFits")
+    assert "machines with group=twins" in stays["status"]["migration"]["message"]
+    waits = stage.until_host(here, lambda obj: condition(obj, "Drained").get("status") == "False")
+    assert "0 of them on their way" in condition(waits, "Drained")["message"]
+    assert hosts_of(stage, "one") == [(here, Power.ON)]
+    empty = stage.add_host(labels={"test/pair": stage.namespace})
+    stage.until_host(here, lambda obj: condition(obj, "Drained")["status"] == "True")
+    assert hosts_of(stage, "one") == [(empty, Power.ON)]
+    assert hosts_of(stage, "two") == [(there, Power.ON)]
+
+
 def test_a_drained_host_is_left_by_all_its_machines(stage: Stage) -> None:
     """A few at a time, running and stopped ones, and new ones stay away until it is over."""
     here, there = pair(stage, delays={"move": "500ms"})
@@ -292,6 +358,24 @@ def test_the_example_moves_when_the_command_line_asks(stage: Stage) -> None:
     assert f"it is on host {other}" in refused.stderr
     still = novacron(stage, "vm", "migrate", "traveller", "--cancel", fails=True)
     assert "traveller does not move" in still.stderr
+
+
+def test_a_move_is_cancelled_by_the_command_line(stage: Stage) -> None:
+    """In the midst of it: the machine stays where it runs, and whoever waits is told."""
+    here, there = pair(stage, delays={"move": "1h"})
+    placed(stage, "stays", here)
+    asked = novacron(stage, "vm", "migrate", "stays", "--to", there)
+    assert asked.stdout == "virtualmachines.novacron.io/stays is asked to move\n"
+    stage.until("stays", lambda obj: obj["status"]["phase"] == "Migrating")
+    assert [each for each in hosts_of(stage, "stays") if each[0] == here]
+    told = novacron(stage, "vm", "migrate", "stays", "--cancel", "--wait")
+    assert told.stdout == f"virtualmachines.novacron.io/stays stays on {here}\n"
+    done = stage.until_running("stays")
+    assert done["status"]["migration"]["result"] == "Cancelled"
+    assert (done["status"]["phase"], done["status"]["nodeName"]) == ("Running", here)
+    assert hosts_of(stage, "stays") == [(here, Power.ON)]
+    again = novacron(stage, "vm", "migrate", "stays", "--cancel", fails=True)
+    assert again.stderr == "error: stays does not move\n"
 
 
 def test_a_host_is_drained_and_taken_up_again_by_the_command_line(stage: Stage) -> None:
