@@ -274,7 +274,14 @@ def test_a_drain_puts_no_machines_together_that_must_be_apart(stage: Stage) -> N
     stays = stage.until("one", lambda obj: reason(obj) == "NoHostFits")
     assert "machines with group=twins" in stays["status"]["migration"]["message"]
     waits = stage.until_host(here, lambda obj: condition(obj, "Drained").get("status") == "False")
-    assert "0 of them on their way" in condition(waits, "Drained")["message"]
+    assert condition(waits, "Drained")["message"] == "1 machine is left, which stays for now"
+    wait = ("--wait", "--timeout", "2")
+    told = novacron(stage, "host", "drain", here, *wait, namespaced=False, fails=True)
+    assert told.stderr.splitlines() == [
+        f"{here}: 1 machine is left, which stays for now",
+        f"error: {here} is not drained after 2 s",
+        f"  {stage.namespace}/one: {stays['status']['migration']['message']}",
+    ]
     assert hosts_of(stage, "one") == [(here, Power.ON)]
     empty = stage.add_host(labels={"test/pair": stage.namespace})
     stage.until_host(here, lambda obj: condition(obj, "Drained")["status"] == "True")

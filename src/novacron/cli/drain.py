@@ -7,7 +7,7 @@ import click
 from novacron.cli.consent import agree
 from novacron.cli.failure import Failure
 from novacron.cli.follow import follow
-from novacron.cli.kinds import HOSTS, condition, fetch, status
+from novacron.cli.kinds import HOSTS, MACHINES, condition, fetch, fetch_all, status
 from novacron.cli.options import target, waiting, yes
 from novacron.cli.session import run
 from novacron.cli.target import Target
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["drain", "fence", "unfence"]
 
 OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+UNMOVED = ("Refused", "Failed")
+SHOWN = 5
 
 
 @click.command()
@@ -42,8 +44,13 @@ def drain(
     async def act(client: "Client", _namespace: str) -> None:
         await fetch(client, HOSTS, name)
         await client.patch(HOSTS, name, {"spec": spec})
-        if seconds is not None:
+        if seconds is None:
+            return
+        try:
             await follow(client, HOSTS, name, None, _drained, seconds=seconds, state=_progress)
+        except Failure as failure:
+            said = [f"{name} is not drained after {seconds:g} s", *await _staying(client, name)]
+            raise Failure("\n  ".join(said)) from failure
 
     run(target, act)
     click.echo(f"{HOSTS}/{name} {'is being drained' if seconds is None else 'drained'}")
@@ -51,6 +58,18 @@ def drain(
 
 def _drained(item: "Object | None") -> bool:
     return item is None or condition(item, "Drained").get("status") == "True"
+
+
+async def _staying(client: "Client", host: str) -> list[str]:
+    """Say of the machines that could not leave a host why that is."""
+    told = []
+    for item in await fetch_all(client, MACHINES):
+        migration = status(item).get("migration") or {}
+        if status(item).get("nodeName") == host and migration.get("result") in UNMOVED:
+            about = item["metadata"]
+            told.append(f"{about['namespace']}/{about['name']}: {migration.get('message')}")
+    more = [f"… and {len(told) - SHOWN} more"] if len(told) > SHOWN else []
+    return [*told[:SHOWN], *more]
 
 
 def _progress(item: "Object | None") -> str:

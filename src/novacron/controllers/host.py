@@ -95,6 +95,8 @@ class HostController:
         if not left:
             return Condition("Drained", "True", "Drained", "no machine is left on it")
         message = f"{len(left)} machines are left, {len(moving)} of them on their way"
+        if len(left) == 1:
+            message = f"1 machine is left, {'on its way' if moving else 'which stays for now'}"
         return Condition("Drained", "False", "Draining", message)
 
     async def _node(self, host: DeclaredHost) -> tuple[NodeMarks, Condition | None]:
