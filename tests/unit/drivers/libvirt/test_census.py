@@ -1,5 +1,6 @@
 """A look at all machines spares those that were just looked at, and misses nothing for long."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -40,6 +41,26 @@ async def running(driver: LibvirtDriver) -> MachinePlan:
     await created(driver, plan)
     await driver.set_power(plan.ref, Power.ON)
     return plan
+
+
+def counted_calls(patch: pytest.MonkeyPatch) -> Counter[str]:
+    """Count from now on who asks libvirt what guests use, for all of them or for one."""
+    calls: Counter[str] = Counter()
+
+    def count(owner: type, name: str) -> None:
+        method = getattr(owner, name)
+
+        def counted(*arguments: Any, **more: Any) -> Any:
+            calls[name] += 1
+            return method(*arguments, **more)
+
+        patch.setattr(owner, name, counted)
+
+    for owner in (libvirt.virConnect, libvirt.virDomain):
+        for name in dir(owner):
+            if "Stats" in name or (owner is libvirt.virDomain and name.lower().endswith("info")):
+                count(owner, name)
+    return calls
 
 
 async def seen(driver: LibvirtDriver, plan: MachinePlan) -> Observed | None:
@@ -91,4 +112,27 @@ async def test_one_that_ended_or_was_edited_since_is_read(
 
     await eventually(is_noticed, "the edit is noticed", 10)
     for plan in (ended, edited):
+        await deleted(driver, plan)
+
+
+async def test_one_call_for_each_look_measures_all_machines(
+    driver: LibvirtDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many run or are stopped, and however often it looks: none is asked alone."""
+    plans = [await running(driver)]
+    calls = counted_calls(monkeypatch)
+    for alone in range(1, 4):
+        await driver.machines("far")
+        assert calls == {"getAllDomainStats": alone}
+    plans += [await running(driver), await running(driver), machine()]
+    await created(driver, plans[-1])
+    calls.clear()
+    for together in range(1, 6):
+        found = {each.uid: each for each in await driver.machines("far")}
+        assert calls == {"getAllDomainStats": together}
+        assert found.keys() == {plan.ref.uid for plan in plans}
+    *guests, stopped = plans
+    assert all(found[plan.ref.uid].usage is not None for plan in guests)
+    assert found[stopped.ref.uid].usage is None
+    for plan in plans:
         await deleted(driver, plan)
