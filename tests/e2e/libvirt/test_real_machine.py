@@ -3,14 +3,20 @@
 import os
 import signal
 import time
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import libvirt
 
-from e2e.libvirt.conftest import LibvirtStage
+from e2e.libvirt.conftest import MIB, LibvirtStage, Object
 from machines import condition
+from novacron.core.quantity import parse_quantity
 from novacron.drivers.libvirt.domain import console_log
 from operators import eventually
+
+# QEMU has work of its own beside the guest's one CPU.
+MOST_CORES = 1.5
 
 
 def qemu_pid(real: LibvirtStage, domain: libvirt.virDomain) -> int:
@@ -52,6 +58,68 @@ def test_a_guest_boots_obeys_and_goes(real: LibvirtStage) -> None:
     real.scene.api.delete_machine(real.scene.namespace, "hello")
     real.scene.until_gone("hello")
     assert real.left_behind() == (set(), set())
+
+
+def test_what_a_guest_uses_is_in_its_status_and_among_the_metrics(real: LibvirtStage) -> None:
+    """As libvirt tells somebody with virsh: a busy CPU, memory as the guest counts it, its disk."""
+    script = "#!/bin/sh\ndd if=/dev/urandom of=/data bs=1M count=8 && sync\nyes >/dev/null &\n"
+    obj = real.create("busy", userData=script)
+    obj = real.scene.until("busy", lambda obj: uses(obj).keys() == {"cpu", "memory", "disk"})
+    assert 0 < uses(obj)["cpu"] <= MOST_CORES
+    assert 0 < uses(obj)["memory"] < 1024 * MIB
+
+    domain = real.domain(obj)
+    eventually(
+        lambda: (
+            8 * MIB < metric(real, "disk_usage_bytes", 'disk="root",') == disk_bytes(domain)
+            and 0 < metric(real, "memory_usage_bytes") == guest_memory_bytes(domain)
+            and 0 < metric(real, "cpu_usage_cores") <= MOST_CORES
+        ),
+        lambda: f"{measured(domain)}\n{real.scene.operator.get('metrics', '/metrics')}",
+    )
+
+    # A status that was just written is not written again for a minute, but after a stop.
+    real.patch("busy", {"running": False})
+    real.scene.until("busy", lambda obj: obj["status"]["phase"] == "Stopped" and not uses(obj))
+    eventually(lambda: metric(real, "cpu_usage_cores") == -1, lambda: "nothing is told of it")
+    real.patch("busy", {"running": True})
+    obj = real.scene.until("busy", lambda obj: "disk" in uses(obj))
+    assert 8 * MIB < uses(obj)["disk"] <= disk_bytes(real.domain(obj))
+
+
+def uses(obj: Object) -> dict[str, Decimal]:
+    """Return what a machine's status says that it uses."""
+    resources = obj.get("status", {}).get("resources") or {}
+    return {
+        name: parse_quantity(each["used"]) for name, each in resources.items() if "used" in each
+    }
+
+
+def measured(domain: libvirt.virDomain) -> dict[str, Any]:
+    """Return what libvirt tells of a guest."""
+    stats: dict[str, Any] = domain.connect().domainListGetStats([domain])[0][1]
+    return stats
+
+
+def disk_bytes(domain: libvirt.virDomain) -> int:
+    """Return the room that a guest's disk takes, in whole MiB."""
+    return int(measured(domain)["block.0.physical"]) // MIB * MIB
+
+
+def guest_memory_bytes(domain: libvirt.virDomain) -> int | None:
+    """Return the memory that is in use in a guest, in whole MiB, once the guest tells."""
+    stats = measured(domain)
+    if "balloon.usable" not in stats:
+        return None
+    return int(stats["balloon.available"] - stats["balloon.usable"]) // 1024 * MIB
+
+
+def metric(real: LibvirtStage, name: str, label: str = "") -> float:
+    """Return what the operator's metrics say of the machine called busy; -1 for nothing."""
+    machine = f'namespace="{real.scene.namespace}",node="{real.host}",vm="busy"'
+    begin = f"novacron_vm_{name}{{{label}{machine}}} "
+    lines = (real.scene.operator.get("metrics", "/metrics") or "").splitlines()
+    return next((float(line.removeprefix(begin)) for line in lines if line.startswith(begin)), -1)
 
 
 def test_the_host_tells_what_it_is(real: LibvirtStage) -> None:
