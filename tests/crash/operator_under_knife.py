@@ -37,12 +37,12 @@ def cut_libvirt(knife: Knife) -> None:
         libvirt.virDomain: (
             *("createWithFlags", "destroy", "undefineFlags", "setMetadata", "blockResize"),
             *("setVcpusFlags", "shutdownFlags", "snapshotCreateXML", "revertToSnapshot"),
-            *("attachDeviceFlags", "detachDeviceFlags"),
+            *("attachDeviceFlags", "detachDeviceFlags", "migrateToURI3", "abortJob"),
         ),
         libvirt.virStoragePool: ("create", "createXML", "setAutostart"),
         libvirt.virStorageVol: ("upload", "delete", "resize"),
         libvirt.virStream: ("finish",),
-        libvirt.virNetwork: ("create", "setAutostart"),
+        libvirt.virNetwork: ("create", "setAutostart", "undefine"),
         libvirt.virDomainSnapshot: ("delete",),
         libvirt_qemu: ("qemuMonitorCommand",),
     }

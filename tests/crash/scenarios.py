@@ -15,11 +15,13 @@ Object = dict[str, Any]
 
 __all__ = [
     "CHANGED_SNAPSHOTS",
+    "REAL_MOVES",
     "REAL_SCENARIOS",
     "SCENARIOS",
     "Scenario",
     "has_gone_back",
     "snapshots",
+    "under_way",
 ]
 
 
@@ -45,6 +47,25 @@ def moved(obj: Object | None) -> bool:
         and obj is not None
         and not any("move" in note or "migrate" in note for note in obj["metadata"]["annotations"])
         and obj["status"].get("migration", {}).get("result") == "Succeeded"
+    )
+
+
+def under_way(obj: Object | None) -> bool:
+    """The machine is being sent to the other host."""
+    return (
+        obj is not None
+        and obj["status"]["phase"] == "Migrating"
+        and obj["status"].get("migration", {}).get("transferredBytes", 0) > 0
+    )
+
+
+def stayed(obj: Object | None) -> bool:
+    """The machine runs on where it was, and nothing is asked of it any more."""
+    return (
+        running(obj)
+        and obj is not None
+        and not any("move" in note or "migrate" in note for note in obj["metadata"]["annotations"])
+        and obj["status"].get("migration", {}).get("result") == "Cancelled"
     )
 
 
@@ -106,7 +127,7 @@ class Scenario:
     """One thing a user does; ``patch`` of None is a deletion.
 
     ``volumes`` are those the machine has in the beginning, ``kept`` names those that are to be
-    there when it is gone.
+    there when it is gone. Where it begins with a move under way, that is what ``moving`` asks for.
     """
 
     name: str
@@ -122,6 +143,7 @@ class Scenario:
     volumes: tuple[Object, ...] = ()
     kept: tuple[str, ...] = ()
     snapshots_before: tuple[str, ...] = ()
+    moving: Object = field(default_factory=dict)
 
     def begins(self, obj: Object | None) -> bool:
         """Say whether a machine is where the scenario begins."""
@@ -222,4 +244,25 @@ REAL_SCENARIOS = (
         kept=("data", "scratch"),
     ),
     Scenario("delete with volumes", gone, patch=None, volumes=(DATA, SCRATCH), kept=("data",)),
+)
+
+
+def move_within(bandwidth: str) -> Object:
+    """Return a move that takes a second or two, so that it can be killed in the midst of it."""
+    policy = {"bandwidth": bandwidth, "compression": False}
+    return {"spec": {"migrationPolicy": policy}, **MOVE}
+
+
+# From one real host to another while the guest runs: 64 MiB of disk, or memory with nothing in it.
+REAL_MOVES = (
+    Scenario("move with disks", moved, patch=move_within("320Mbps"), second_host=True),
+    Scenario("move", moved, patch=move_within("8Mbps"), second_host=True),
+    # One that would take ten minutes.
+    Scenario(
+        "cancel a move with large disks",
+        stayed,
+        patch={"metadata": {"annotations": {"novacron.io/migrate-cancel": "true"}}},
+        moving=move_within("8Mbps"),
+        second_host=True,
+    ),
 )
