@@ -1,8 +1,12 @@
 """Real guests move between real hosts while they count aloud: they are never started anew."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from subprocess import PIPE
 from xml.etree import ElementTree as ET
 
 import libvirt
@@ -14,7 +18,7 @@ from e2e.libvirt.moving import SLOW, FleetStage, result
 from fleet import kill_daemon, own_fleet
 from inside_guest import agent_answers, inside
 from machines import condition
-from novacron.localcluster.hypervisor import Fleet
+from novacron.localcluster.hypervisor import Fleet, Hypervisor
 from operators import RunningOperator, eventually
 from rights import ROOT
 
@@ -205,6 +209,43 @@ def test_a_move_is_cancelled_and_the_guest_goes_on(apart: FleetStage) -> None:
     assert done["status"]["migration"]["result"] == "Cancelled"
     assert apart.tick(done, 0) > before
     assert apart.guests(done) == [0]
+
+
+@pytest.mark.full
+def test_a_host_that_takes_in_others_is_waited_for(shared: FleetStage) -> None:
+    """Each machine that comes takes a port, of which libvirt has only so many."""
+    obj = shared.run("later")
+    before = shared.tick(obj, 0)
+    with ports_in_use(shared.fleet.hosts[1]):
+        shared.ask("later", migrate_to=shared.hosts[1])
+        shared.scene.until(
+            "later", lambda obj: "at a time" in condition(obj, "Moved").get("message", "")
+        )
+        assert shared.guests(obj) == [0]
+    done = shared.moved("later")
+    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    assert before < shared.tick(done, 1) < before + 60
+
+
+@contextmanager
+def ports_in_use(host: Hypervisor) -> Iterator[None]:
+    """Have all ports taken on a host at which machines come in."""
+    assert host.membership is not None
+    ports = host.membership.ports
+    program = f"""
+import socket
+taken = [socket.create_server(("", port)) for port in range({ports.start}, {ports.stop})]
+print("taken", flush=True)
+input()
+"""
+    command = ["ip", "netns", "exec", host.namespace or "", sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "taken\n"
+        try:
+            yield
+        finally:
+            holder.communicate("\n", 10)
 
 
 @pytest.mark.full

@@ -123,11 +123,16 @@ def settled(
 
 
 def _remember(pool: Pool, uid: str, belongings: Belongings | None) -> None:
-    """Keep what the guest said on the host that it has left, unless both keep it in one file."""
-    if belongings is None or not belongings.said or pool.find(console_past(uid)):
+    """Keep what the guest said on the host that it has left, unless both keep it in one file.
+
+    One who died may have made the file and filled less of it, or cleared some of it where it was.
+    """
+    if belongings is None or not belongings.said or belongings.said_in & storage_marks(pool):
         return
-    if not belongings.said_in & storage_marks(pool):
-        pool.fill(console_past(uid), len(belongings.said), [belongings.said])
+    past = console_past(uid)
+    if len(pool.read(past).rstrip(b"\0")) < len(belongings.said):
+        pool.remove(past)
+        pool.fill(past, len(belongings.said), [belongings.said])
 
 
 def _took(handle: libvirt.virDomain) -> MoveProgress:

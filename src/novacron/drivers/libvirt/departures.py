@@ -6,11 +6,12 @@ this process can leave two guests or none. Blocks.
 
 import re
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import libvirt
 
-from novacron.core.errors import DriverError, OutOfCapacity, Rejected, Unreachable
+from novacron.core.errors import Busy, DriverError, OutOfCapacity, Rejected, Unreachable
 from novacron.core.machine import Power
 from novacron.core.migration import CPU_INCOMPATIBLE
 from novacron.core.move import MovePolicy, MoveProgress
@@ -33,6 +34,9 @@ ALWAYS = (
 )
 MIGRATABLE = libvirt.VIR_DOMAIN_XML_MIGRATABLE | libvirt.VIR_DOMAIN_XML_SECURE
 WRITTEN = MIGRATABLE | libvirt.VIR_DOMAIN_XML_INACTIVE
+# Each move takes one or two of the ports that libvirt has for them, and gives them back.
+NO_PORT = re.compile(r"unused port in range", re.I)
+PORT_AGAIN = timedelta(seconds=5)
 REASONS = (
     (re.compile(r"cancel?led by client|aborted", re.I), DriverError, "Cancelled"),
     (
@@ -145,6 +149,8 @@ def explained(error: libvirt.libvirtError, route: Route) -> DriverError:
     message = f"host {route.host} did not take it: {said}"
     if NO_ROOM.search(said) or "cannot set up guest memory" in said:
         return OutOfCapacity(message)
+    if NO_PORT.search(said):
+        return Busy(f"host {route.host} takes in no more machines at a time: {said}", PORT_AGAIN)
     for pattern, kind, reason in REASONS:
         if pattern.search(said):
             return kind(message, reason=reason)
