@@ -112,6 +112,9 @@ class Hosts:
         told = said(pool, uid)
         assert counts(told) == sorted(set(counts(told))), f"{uid} said {told}"
         assert told.count("!") == begun_here, f"{uid} said {told}"
+        if not begun_here:
+            past = read_volume(pool.storageVolLookupByName(console_past(uid))).decode()
+            assert past.count("!") == 1, f"{uid} said {past!r} where it was"
 
     @property
     def shared(self) -> bool:
