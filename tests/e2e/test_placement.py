@@ -111,6 +111,23 @@ def test_rules_reach_into_namespaces_by_their_labels(stage: Stage) -> None:
     assert stage.until_running("near")["status"]["nodeName"] == host
 
 
+def test_the_example_with_a_gpu_waits_for_a_host_that_has_one(stage: Stage) -> None:
+    """Until then it says what is missing; then the device is its own."""
+    stage.add_host()
+    example = yaml.safe_load((EXAMPLE.parent / "31-devices.yaml").read_text())
+    example["metadata"]["namespace"] = stage.namespace
+    stage.api.create(example)
+    missing = "(needs 1 gpu nvidia tesla-t4, has none)"
+    waiting = stage.until(
+        "trainer", lambda obj: missing in condition(obj, "Placed").get("message", "")
+    )
+    assert waiting["status"]["phase"] == "Pending"
+    host = stage.add_host(simulation=gpus(1))
+    running = stage.until_running("trainer")
+    assert running["status"]["nodeName"] == host
+    assert [each["address"] for each in running["status"]["devices"]] == ["0000:3b:00.0"]
+
+
 def test_devices_are_reserved_handed_over_and_given_back(stage: Stage) -> None:
     """Two GPUs, three machines; the third one gets what the first one had."""
     host = stage.add_host(simulation=gpus(2))

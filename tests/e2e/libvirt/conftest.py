@@ -1,6 +1,5 @@
 """A real libvirt host behind a real operator, and a server of images."""
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +12,14 @@ import pytest
 
 from api import Api
 from e2e.conftest import Stage
+from e2e.libvirt.moving import reached_by_tls
 from fleet import shared_fleet
 from guest_images import directory_with_tiny
 from image_server import ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon, shared_daemon
 from machines import virtual_machine
-from novacron.cli.kinds import OPERATOR_NAMESPACE
 from novacron.localcluster.controlplane import ControlPlane
-from novacron.localcluster.hypervisor import Fleet, Hypervisor
+from novacron.localcluster.hypervisor import Hypervisor
 from operators import RunningOperator
 
 Object = dict[str, Any]
@@ -90,25 +89,6 @@ class LibvirtStage:
         return domains, volumes
 
 
-def _reached_by_tls(api: Api, fleet: Fleet) -> Object:
-    """Return how the last host of a fleet is declared, with a Secret that lets us in."""
-    pair = fleet.caller()
-    files = {
-        "ca.crt": fleet.authority.pair.certificate,
-        "tls.crt": pair.certificate,
-        "tls.key": pair.key,
-    }
-    data = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
-    name = f"fleet-{uuid4().hex[:8]}"
-    body = {"metadata": {"name": name}, "data": data}
-    api.call("POST", f"/api/v1/namespaces/{OPERATOR_NAMESPACE}/secrets", body)
-    return {
-        "endpoint": fleet.tls_uri(fleet.count),
-        "credentialsSecret": {"name": name},
-        "libvirt": {"network": fleet.hosts[-1].network},
-    }
-
-
 @pytest.fixture(scope="module")
 def images() -> Iterator[ImageServer]:
     """Images by http."""
@@ -158,7 +138,9 @@ def real(
         reached: Object = {"endpoint": daemon.uri}
     else:
         daemon = shared_fleet().hosts[-1]
-        reached = _reached_by_tls(api, shared_fleet())
+        fleet = shared_fleet()
+        reached = reached_by_tls(api, fleet, fleet.count)
+        reached["libvirt"] = {"network": daemon.network}
     host = scene.add_host(driver="libvirt", simulation=None, **reached)
     stage = LibvirtStage(scene, host, daemon, images)
     yield stage

@@ -1,20 +1,24 @@
 """Two real hosts behind a real operator, with guests that count aloud."""
 
+import base64
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import libvirt
 
+from api import Api
 from e2e.conftest import Stage
 from fleet import Console
 from machines import virtual_machine
+from novacron.cli.kinds import OPERATOR_NAMESPACE
 from novacron.localcluster.hypervisor import Fleet
 
 Object = dict[str, Any]
 
-__all__ = ["FleetStage", "result"]
+__all__ = ["FleetStage", "reached_by_tls", "result"]
 
 # Where QEMU is still made ready for a guest, which may come to nothing; every other state counts.
 BEING_SET_UP = [libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP]
@@ -48,7 +52,10 @@ class FleetStage:
         cpu_models: tuple[str | None, str | None] = (None, None),
         storage_classes: Sequence[Object] = (),
     ) -> "FleetStage":
-        """Declare the hosts of a fleet, with their disks in one pool of each."""
+        """Declare the hosts of a fleet, with their disks in one pool of each.
+
+        The first is reached by its socket, the others by their addresses and a certificate.
+        """
         names = []
         for number, host in enumerate(fleet.hosts, 1):
             settings = {
@@ -59,8 +66,10 @@ class FleetStage:
                 "storageClasses": list(storage_classes),
             }
             more = {"overcommit": {"cpu": 100, "memory": 10, "disk": 10}}
+            near = {"endpoint": host.uri}
+            reached = near if number == 1 else reached_by_tls(scene.api, fleet, number)
             name = scene.declare_host(
-                driver="libvirt", endpoint=host.uri, libvirt=settings, simulation=None, **more
+                driver="libvirt", libvirt=settings, simulation=None, **reached, **more
             )
             label = {"spec": {"labels": {"test/fleet": scene.namespace}}}
             scene.api.patch_host(name, label)
@@ -160,6 +169,21 @@ class FleetStage:
                 found += [name for name in pool.listVolumes() if not name.startswith(ours)]
             connection.close()
         return found
+
+
+def reached_by_tls(api: Api, fleet: Fleet, number: int) -> Object:
+    """Return how a host of a fleet is declared, with a Secret that lets us in."""
+    pair = fleet.caller()
+    files = {
+        "ca.crt": fleet.authority.pair.certificate,
+        "tls.crt": pair.certificate,
+        "tls.key": pair.key,
+    }
+    data = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
+    name = f"fleet-{uuid4().hex[:8]}"
+    body = {"metadata": {"name": name}, "data": data}
+    api.call("POST", f"/api/v1/namespaces/{OPERATOR_NAMESPACE}/secrets", body)
+    return {"endpoint": fleet.tls_uri(number), "credentialsSecret": {"name": name}}
 
 
 def _is_ready(obj: Object) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import libvirt
+import yaml
 
 from e2e.libvirt.conftest import MIB, LibvirtStage, Object
 from machines import condition
@@ -15,6 +16,7 @@ from novacron.core.quantity import parse_quantity
 from novacron.drivers.libvirt.domain import console_log
 from operators import eventually
 
+EXAMPLE = Path(__file__).parents[3] / "examples/23-updates.yaml"
 # QEMU has work of its own beside the guest's one CPU.
 MOST_CORES = 1.5
 
@@ -279,21 +281,23 @@ def test_recreate_restarts_a_guest_at_once_and_without_it_the_restart_is_announc
     more = {"template": {"spec": {"resources": {"memory": "640Mi"}}}}
     patient = real.deaf("patient")
     pid = qemu_pid(real, real.domain(patient))
-    real.create("hurried")
-    real.patch("hurried", {"updateStrategy": {"type": "Recreate"}})
-    uid = real.scene.until_running("hurried")["metadata"]["uid"]
+    hurried = yaml.safe_load(EXAMPLE.read_text())
+    hurried["metadata"]["namespace"] = real.scene.namespace
+    hurried["spec"]["template"]["spec"]["nodeSelector"] = {"test/host": real.host}
+    real.scene.api.create(hurried)
+    uid = real.scene.until_running("impatient")["metadata"]["uid"]
     eventually(lambda: "boot=1" in said(real, uid), lambda: said(real, uid))
     real.patch("patient", more)
     real.scene.until("patient", lambda obj: bool(condition(obj, "RestartRequired")))
-    real.patch("hurried", more)
-    told = real.scene.until_event("hurried", "Restarting")
+    real.patch("impatient", more)
+    told = real.scene.until_event("impatient", "Restarting")
     assert "memory" in told["message"]
     waiting = real.scene.api.machine(real.scene.namespace, "patient") or {}
     assert "which follows" in condition(waiting, "RestartRequired")["message"]
     assert not condition(waiting, "Configured"), "it is not restarted yet"
     assert qemu_pid(real, real.domain(patient)) == pid
     eventually(lambda: "boot=2" in said(real, uid), lambda: said(real, uid))
-    done = real.scene.until_running("hurried")
+    done = real.scene.until_running("impatient")
     assert not condition(done, "RestartRequired")
     assert real.domain(done).maxMemory() == 640 * 1024
     real.scene.until_event("patient", "Restarting")

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 import yaml
 
+from e2e.libvirt.conftest import LibvirtStage
 from e2e.libvirt.test_images import Cluster
+from e2e.libvirt.test_real_machine import said as said_by
 from e2e.libvirt.test_wires import Wired, wired  # noqa: F401 - a fixture
+from fleet import shared_fleet
 from guest_images import built_in
 from inside_guest import inside
 from libvirt_daemon import add_pool
@@ -19,7 +22,10 @@ MANIFEST = Path(__file__).parents[2] / "golden/spec-000-virtualmachine.yaml"
 LABELS = {"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
 # The machine is larger than the one it is tried on; its disks are sparse.
 OVERCOMMIT = {"cpu": 16, "memory": 4, "disk": 100}
-HOOKS = {"pre-start.sh": "echo started >>/root/said", "graceful-shutdown.sh": "exit 0"}
+HOOKS = {
+    "pre-start.sh": "echo started >>/root/said",
+    "graceful-shutdown.sh": "echo leaves gracefully >/dev/ttyS0",
+}
 
 
 def image_with_hooks(directory: Path) -> bytes:
@@ -64,6 +70,19 @@ def furnish(wired: Wired, directory: Path) -> Cluster:  # noqa: F811
     return said
 
 
+def add_other_hosts(real: LibvirtStage) -> None:
+    """Have two more real hosts: one with the labels and nothing else, one without them."""
+    for labels, host in zip((LABELS, {}), shared_fleet().hosts, strict=True):
+        real.scene.add_host(
+            driver="libvirt",
+            endpoint=host.uri,
+            labels=labels,
+            overcommit=OVERCOMMIT,
+            libvirt={"network": host.network},
+            simulation=None,
+        )
+
+
 @pytest.mark.timeout(600)
 def test_the_specifications_machine_runs_with_all_it_asks_for(
     wired: Wired,  # noqa: F811
@@ -72,6 +91,7 @@ def test_the_specifications_machine_runs_with_all_it_asks_for(
     """Verbatim but for namespace and, in the end, the GPU that no host here has."""
     real = wired.stage
     said = furnish(wired, tmp_path)
+    add_other_hosts(real)
     manifest = yaml.safe_load(MANIFEST.read_text())
     manifest["metadata"]["namespace"] = real.scene.namespace
     real.scene.api.create(manifest)
@@ -80,13 +100,21 @@ def test_the_specifications_machine_runs_with_all_it_asks_for(
         "example-vm", lambda obj: missing in condition(obj, "Placed").get("message", "")
     )
     assert waiting["status"]["phase"] == "Pending"
+    assert condition(waiting, "Placed")["message"] == (
+        "0/3 hosts fit: 1 lacks labels node.novacron.io/gpu=true, node.novacron.io/type=compute, "
+        f"1 has no storage class fast-ssd in storageClasses of the Host, 1 {missing}"
+    )
 
     real.patch("example-vm", {"template": {"spec": {"devices": None}}})
     obj = real.scene.until_running("example-vm")
     assert obj["status"]["phase"] == "Running"
+    assert obj["status"]["nodeName"] == real.host
     looks_right_inside(wired, obj)
     has_its_snapshot(wired, obj)
 
+    real.patch("example-vm", {"running": False})
+    real.scene.until("example-vm", lambda obj: obj["status"]["phase"] == "Stopped")
+    assert "leaves gracefully" in said_by(real, obj["metadata"]["uid"])
     real.scene.api.delete_machine(real.scene.namespace, "example-vm")
     real.scene.until_gone("example-vm")
     pool = real.outside.storagePoolLookupByName("fast")

@@ -1,0 +1,101 @@
+"""Moves that hosts spoil: without power, and without room. One guest goes on, with a reason."""
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from api import Api
+from e2e.conftest import Stage
+from e2e.libvirt.moving import SLOW, FleetStage
+from fleet import daemon_of, own_fleet
+from inside_guest import agent_answers, inside
+from machines import condition
+from novacron.localcluster.hypervisor import Fleet, Hypervisor
+from operators import RunningOperator, eventually
+from rights import ROOT
+
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(not ROOT, reason="hosts of their own need root"),
+]
+
+FENCE = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
+POOL = "/var/lib/libvirt/novacron"
+# Ten times over it is enough for the machine; what the guest wrote is more than that.
+ROOM_MIB, WRITTEN_MIB = 40, 60
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    """Two hosts that these tests break."""
+    with own_fleet() as hosts:
+        yield hosts
+
+
+@pytest.fixture(params=["shared"])
+def stage(
+    request: pytest.FixtureRequest, libvirt_operator: RunningOperator, api: Api, fleet: Fleet
+) -> Iterator[FleetStage]:
+    """The two hosts with disks in one place, unless a test asks for another one."""
+    scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
+    found = FleetStage.declared(scene, fleet, request.param)
+    yield found
+    scene.clear()
+    assert found.left_behind() == []
+
+
+def test_the_source_loses_its_power_amid_a_move_and_one_guest_begins_anew(
+    stage: FleetStage,
+) -> None:
+    """Half of a guest that came so far is none; and nothing is started before it is fenced."""
+    obj = stage.run("struck", policy=SLOW)
+    stage.tick(obj, 0)
+    stage.ask("struck", migrate_to=stage.hosts[1])
+    stage.under_way("struck")
+    stage.fleet.hosts[0].power_off()
+    stage.scene.until("struck", lambda obj: condition(obj, "Ready")["status"] == "Unknown")
+    assert stage.guests(obj) == []
+    stage.scene.api.patch_host(stage.hosts[0], {"spec": {"taints": FENCE}})
+    stage.scene.until("struck", lambda obj: obj["status"]["nodeName"] == stage.hosts[1])
+    done = stage.scene.until_running("struck")
+    assert done["status"]["migration"]["result"] == "Succeeded"
+    assert done["status"]["migration"]["reason"] == "HostLost"
+    assert stage.guests(obj) == [1]
+    stage.tick(obj, 1)
+    stage.fleet.start()
+    stage.scene.api.patch_host(stage.hosts[0], {"spec": {"taints": None}})
+    stage.scene.until("struck", lambda obj: not obj["status"].get("leftoverHosts"))
+    assert stage.guests(obj) == [1]
+
+
+@contextmanager
+def little_room(host: Hypervisor) -> Iterator[None]:
+    """Have a host's own pool in a place that is soon full."""
+    within = ["nsenter", "-t", str(daemon_of(host).pid), "-m"]
+    size = f"size={ROOM_MIB}m"
+    subprocess.run([*within, "mount", "-t", "tmpfs", "-o", size, "tmpfs", POOL], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([*within, "umount", POOL], check=True)
+
+
+@pytest.mark.parametrize("stage", ["novacron"], indirect=True)
+def test_the_target_is_full_and_the_guest_goes_on_where_it_was(stage: FleetStage) -> None:
+    """It turns out while disks are copied; nothing of them is left there."""
+    obj = stage.run("bulky")
+    with stage.domain(obj, 0) as domain:
+        eventually(lambda: agent_answers(domain), lambda: "its agent answers")
+        inside(domain, f"dd if=/dev/urandom of=/root/file bs=1M count={WRITTEN_MIB} conv=fsync")
+    before = stage.tick(obj, 0)
+    with little_room(stage.fleet.hosts[1]):
+        stage.ask("bulky", migrate_to=stage.hosts[1])
+        done = stage.moved("bulky")
+        migration = done["status"]["migration"]
+        assert (migration["result"], migration["reason"]) == ("Failed", "HostFull"), migration
+        assert "No space left" in migration["message"]
+        assert stage.tick(obj, 0) > before
+        assert stage.guests(obj) == [0]
+        stage.scene.until("bulky", lambda obj: not obj["status"].get("leftoverHosts"))
