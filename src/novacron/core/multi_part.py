@@ -27,7 +27,7 @@ TYPES = (
 )
 # By itself cloud-init would let the last text's lists replace those of the others.
 MERGE = "list(append)+dict(no_replace,recurse_list)+str()"
-_MIME_WITHIN = 4096
+MOST_BEGINNING = 4096
 
 
 def joined(parts: tuple[bytes, ...]) -> bytes:
@@ -43,9 +43,10 @@ def joined(parts: tuple[bytes, ...]) -> bytes:
 
 def _part(text: bytes, number: int) -> Message:
     """Return one text as a part of a message; a text that is a message already stays one."""
-    if b"mime-version:" in text[:_MIME_WITHIN].lower():
-        return message_from_bytes(text)
-    head = text[:_MIME_WITHIN].lstrip().lower()
+    # By its headers: a script that sends mail has the same word within it.
+    if "mime-version" in (message := message_from_bytes(text)):
+        return message
+    head = text[:MOST_BEGINNING].lstrip().lower()
     found = next((kind for start, kind in TYPES if head.startswith(start)), "text/plain")
     part = MIMEBase(*found.split("/"))
     # In base64 no line of a text can be taken for the end of the part.

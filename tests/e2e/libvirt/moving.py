@@ -15,10 +15,11 @@ from fleet import Console
 from machines import virtual_machine
 from novacron.cli.kinds import OPERATOR_NAMESPACE
 from novacron.localcluster.hypervisor import Fleet
+from operators import RunningOperator
 
 Object = dict[str, Any]
 
-__all__ = ["FleetStage", "reached_by_tls", "result"]
+__all__ = ["FleetStage", "fleet_stage", "reached_by_tls", "result"]
 
 # Where QEMU is still made ready for a guest, which may come to nothing; every other state counts.
 BEING_SET_UP = [libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP]
@@ -169,6 +170,18 @@ class FleetStage:
                 found += [name for name in pool.listVolumes() if not name.startswith(ours)]
             connection.close()
         return found
+
+
+@contextmanager
+def fleet_stage(
+    operator: RunningOperator, api: Api, fleet: Fleet, pool: str, *classes: Object
+) -> Iterator[FleetStage]:
+    """Declare the hosts of a fleet, and see in the end that nothing is left on them."""
+    scene = Stage(api, operator, operator.namespaces[0], [])
+    found = FleetStage.declared(scene, fleet, pool, storage_classes=classes)
+    yield found
+    scene.clear()
+    assert found.left_behind() == []
 
 
 def reached_by_tls(api: Api, fleet: Fleet, number: int) -> Object:

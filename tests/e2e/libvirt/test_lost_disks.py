@@ -6,8 +6,7 @@ import libvirt
 import pytest
 
 from api import Api
-from e2e.conftest import Stage
-from e2e.libvirt.moving import FleetStage
+from e2e.libvirt.moving import FleetStage, fleet_stage
 from fleet import own_fleet
 from inside_guest import agent_answers, inside
 from machines import Object, condition
@@ -44,11 +43,8 @@ def fleet() -> Iterator[Fleet]:
 @pytest.fixture
 def stage(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
     """The two hosts with first disks in one place, and volumes there or in their own."""
-    scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
-    found = FleetStage.declared(scene, fleet, "shared", storage_classes=[LOCAL])
-    yield found
-    scene.clear()
-    assert found.left_behind() == []
+    with fleet_stage(libvirt_operator, api, fleet, "shared", LOCAL) as found:
+        yield found
 
 
 def run_with_data(stage: FleetStage, name: str, **kind: str) -> tuple[Object, str]:

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from api import Api
-from e2e.conftest import Stage
-from e2e.libvirt.moving import SLOW, FleetStage
+from e2e.libvirt.moving import SLOW, FleetStage, fleet_stage
 from fleet import daemon_of, own_fleet
 from inside_guest import agent_answers, inside
 from machines import condition
@@ -39,11 +38,8 @@ def stage(
     request: pytest.FixtureRequest, libvirt_operator: RunningOperator, api: Api, fleet: Fleet
 ) -> Iterator[FleetStage]:
     """The two hosts with disks in one place, unless a test asks for another one."""
-    scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
-    found = FleetStage.declared(scene, fleet, request.param)
-    yield found
-    scene.clear()
-    assert found.left_behind() == []
+    with fleet_stage(libvirt_operator, api, fleet, request.param) as found:
+        yield found
 
 
 def test_the_source_loses_its_power_amid_a_move_and_one_guest_begins_anew(

@@ -6,8 +6,7 @@ import libvirt
 import pytest
 
 from api import Api
-from e2e.conftest import Stage
-from e2e.libvirt.moving import FleetStage, result
+from e2e.libvirt.moving import FleetStage, fleet_stage, result
 from fleet import own_fleet
 from inside_guest import agent_answers, inside
 from machines import Object, condition
@@ -35,11 +34,8 @@ def stage(
     request: pytest.FixtureRequest, libvirt_operator: RunningOperator, api: Api, fleet: Fleet
 ) -> Iterator[FleetStage]:
     """The two hosts with disks in one place, unless a test asks for another one."""
-    scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
-    found = FleetStage.declared(scene, fleet, request.param)
-    yield found
-    scene.clear()
-    assert found.left_behind() == []
+    with fleet_stage(libvirt_operator, api, fleet, request.param) as found:
+        yield found
 
 
 def noted(stage: FleetStage, obj: Object, number: int) -> str:

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from api import Api
-from e2e.conftest import Stage
-from e2e.libvirt.moving import FleetStage
+from e2e.libvirt.moving import FleetStage, fleet_stage
 from fleet import own_fleet
 from machines import Object
 from novacron.localcluster.hypervisor import Fleet
@@ -34,11 +33,8 @@ def fleet() -> Iterator[Fleet]:
 @pytest.fixture
 def stage(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
     """Two hosts with disks of their own and one place for volumes."""
-    scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
-    found = FleetStage.declared(scene, fleet, "novacron", storage_classes=[NFS])
-    yield found
-    scene.clear()
-    assert found.left_behind() == []
+    with fleet_stage(libvirt_operator, api, fleet, "novacron", NFS) as found:
+        yield found
 
 
 def told(stage: FleetStage) -> list[list[str]]:

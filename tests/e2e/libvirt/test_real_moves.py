@@ -14,7 +14,7 @@ import pytest
 
 from api import Api
 from e2e.conftest import Stage
-from e2e.libvirt.moving import SLOW, FleetStage, result
+from e2e.libvirt.moving import SLOW, FleetStage, fleet_stage, result
 from fleet import kill_daemon, own_fleet
 from inside_guest import agent_answers, inside
 from machines import condition
@@ -39,22 +39,15 @@ def fleet() -> Iterator[Fleet]:
 @pytest.fixture
 def shared(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
     """The two hosts with their disks in one place."""
-    yield from staged(libvirt_operator, api, fleet, "shared")
+    with fleet_stage(libvirt_operator, api, fleet, "shared") as found:
+        yield found
 
 
 @pytest.fixture
 def apart(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
     """The two hosts with disks of their own."""
-    yield from staged(libvirt_operator, api, fleet, "novacron")
-
-
-def staged(operator: RunningOperator, api: Api, fleet: Fleet, pool: str) -> Iterator[FleetStage]:
-    """Declare the hosts, and see that nothing is left on them."""
-    scene = Stage(api, operator, operator.namespaces[0], [])
-    stage = FleetStage.declared(scene, fleet, pool)
-    yield stage
-    scene.clear()
-    assert stage.left_behind() == []
+    with fleet_stage(libvirt_operator, api, fleet, "novacron") as found:
+        yield found
 
 
 def test_a_guest_moves_and_goes_on_counting(shared: FleetStage) -> None:
