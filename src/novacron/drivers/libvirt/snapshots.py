@@ -1,6 +1,6 @@
 """Snapshots of the machines of one libvirt host."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from novacron.core.driver import Accepted
@@ -26,6 +26,8 @@ class LibvirtSnapshots(HostWork):
     def __init__(self, host: LibvirtHost, credentials: Credentials = no_credentials) -> None:
         super().__init__(host, credentials)
         self._errands = Errands(self._changed_uid)
+        # What there was when an errand began: half of what it does is not to be told.
+        self._before: dict[str, list[Snapshot]] = {}
 
     def _changed_uid(self, uid: str) -> None:
         """Take note that a machine changed."""
@@ -39,7 +41,11 @@ class LibvirtSnapshots(HostWork):
                 return [], []
             return snapshotting.list_whole(domain), snapshotting.unfinished(domain)
 
+        if (before := self._before.get(ref.uid)) is not None:
+            return before
         found, unfinished = await self._work(look)
+        if (before := self._before.get(ref.uid)) is not None:
+            return before
         if unfinished and self._errands.under_way(ref.uid) is None:
             name = unfinished[0]
             await self._errand(ref, f"clear {name}", lambda each: snapshotting.clear(each, name))
@@ -72,11 +78,16 @@ class LibvirtSnapshots(HostWork):
 
     async def _errand(self, ref: MachineRef, what: str, work: Callable[[Domain], None]) -> Accepted:
         def do(builder: Builder) -> None:
-            work(domain := present(builder, ref))
+            domain = present(builder, ref)
+            self._before[ref.uid] = snapshotting.list_whole(domain)
+            work(domain)
             keep(builder.pool, domain)
 
-        def run() -> Awaitable[None]:
-            return self._work_long(do)
+        async def run() -> None:
+            try:
+                await self._work_long(do)
+            finally:
+                self._before.pop(ref.uid, None)
 
         await self._errands.run(ref.uid, what, run)
         return Accepted(SOON)
