@@ -37,8 +37,10 @@ class _Page(NamedTuple):
 def keep(pool: Pool, domain: Domain) -> None:
     """Write down all records that libvirt has, in place of what was written before.
 
-    Under another name, before the older one goes: there is a whole book at any moment.
+    Under another name, before the older one goes: there is a whole book at any moment. What only
+    the book knows, because somebody died who had put it away, is never lost by this.
     """
+    take_out(pool, domain)
     pages = [
         _Page(each.name, on_record.text_of(each.handle), bool(each.handle.isCurrent()))
         for each in on_record.records(domain.handle)
@@ -82,9 +84,7 @@ def _for_this_host(xml: str, draft: str) -> str:
     record = ET.fromstring(xml)  # noqa: S314 - libvirt's own
     for tag in ("domain", "inactiveDomain"):
         for then in record.findall(tag):
-            name = then.tag
             there = ET.fromstring(adapted(ET.tostring(then, encoding="unicode"), draft))  # noqa: S314
-            there.tag = name
             record[list(record).index(then)] = there
     return ET.tostring(record, encoding="unicode")
 
