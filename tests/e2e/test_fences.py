@@ -27,6 +27,7 @@ OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecu
 MAINTENANCE = {"key": "maintenance", "value": "soon", "effect": "PreferNoSchedule"}
 FENCE = (sys.executable, "-m", "novacron.app.entry", "host", "fence")
 GRACE_SECONDS = 2
+GPU = {"type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
 DOWN = [
     {"operation": operation.value, "error": "Unreachable", "message": "no route to host"}
     for operation in Operation
@@ -136,3 +137,23 @@ def test_machines_begin_anew_elsewhere_only_when_the_node_of_their_host_is_fence
     )
     cluster.kubectl(*undo.split()[1:])
     stage.until_host(here, lambda obj: not obj["status"].get("node", {}).get("taints"))
+
+
+def test_a_machine_that_begins_anew_gets_devices_of_the_host_that_it_begins_on(
+    stage: Stage,
+) -> None:
+    """What was its own elsewhere is somebody else's here."""
+    label, gpu = {"test/pair": stage.namespace}, [{"type": "gpu"}]
+    one, two = ({"address": f"0000:{bus}:00.0", **GPU} for bus in ("3b", "af"))
+    here = stage.add_host(labels=label, simulation={"devices": [one]})
+    shown = placed(stage, "trainer", here, devices=gpu)
+    assert [each["address"] for each in shown["status"]["devices"]] == ["0000:3b:00.0"]
+    there = stage.add_host(labels=label, simulation={"devices": [one, two]})
+    placed(stage, "other", there, devices=gpu)
+    off = {"taints": [OUT_OF_SERVICE], "simulation": {"faults": DOWN}}
+    stage.api.patch_host(here, {"spec": off})
+    stage.until("trainer", lambda obj: obj["status"]["nodeName"] == there)
+    anew = stage.until_running("trainer")
+    assert [each["address"] for each in anew["status"]["devices"]] == ["0000:af:00.0"]
+    with stage.world() as world:
+        assert world.devices()[there, "0000:af:00.0"] == anew["metadata"]["uid"]

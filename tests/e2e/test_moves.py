@@ -142,6 +142,38 @@ def test_a_machine_that_may_not_move_says_so_before_and_when_asked(stage: Stage)
     assert stage.until_running("fixed")["status"]["nodeName"] == there
 
 
+def test_a_machine_with_devices_is_stopped_to_get_others_elsewhere(stage: Stage) -> None:
+    """Without consent it stays; those of the other host are nobody else's from then on."""
+    label = {"test/pair": stage.namespace}
+    gpu = {"type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
+    slow: Object = {"delays": {"move": "4s"}}
+    here, there = (
+        stage.add_host(labels=label, simulation=slow | {"devices": [{"address": each, **gpu}]})
+        for each in ("0000:3b:00.0", "0000:af:00.0")
+    )
+    before = placed(stage, "trainer", here, devices=[{"type": "gpu"}])
+    assert migratable(before) == ("False", "HasDevices")
+    annotate(stage, "trainer", migrate_to="any")
+    refused = stage.until("trainer", lambda obj: reason(obj) == "HasDevices")
+    assert "--stop-allowed" in refused["status"]["migration"]["message"]
+    annotate(stage, "trainer", migrate_to="any", migrate_stop_allowed="true")
+    stage.until("trainer", lambda obj: obj["status"]["phase"] == "Migrating")
+    wishes = {"devices": [{"type": "gpu"}], "nodeSelector": label}
+    stage.api.create(virtual_machine("late", stage.namespace, **wishes))
+    taken = "0/2 hosts fit: 2 lack devices"
+    stage.until("late", lambda obj: taken in condition(obj, "Placed").get("message", ""))
+    done = stage.until("trainer", lambda obj: result(obj) == "Succeeded")
+    assert done["status"]["nodeName"] == there
+    assert [each["address"] for each in done["status"]["devices"]] == ["0000:af:00.0"]
+    stage.until_running("trainer")
+    late = stage.until_running("late")
+    with stage.world() as world:
+        assert world.devices() == {
+            (there, "0000:af:00.0"): done["metadata"]["uid"],
+            (here, "0000:3b:00.0"): late["metadata"]["uid"],
+        }
+
+
 def test_a_machine_that_is_to_travel_encrypted_says_beforehand_that_it_cannot(
     stage: Stage,
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from local_cluster import LocalCluster, processes_under
+from machines import condition
 from novacron.localcluster.hypervisor import Arrangement
 from novacron.localcluster.hypervisor.places import Places
 from novacron.localcluster.hypervisor.remains import processes_of
@@ -61,9 +62,16 @@ def _hello(local: LocalCluster) -> tuple[str, str]:
     return status.get("phase", ""), (status.get("ipAddresses") or [""])[0]
 
 
+def _movable(local: LocalCluster) -> tuple[str, str]:
+    """Return what is said of whether the first machine could move."""
+    said = condition(local.json("vm", "get", "hello"), "LiveMigratable")
+    return said["status"], said["reason"]
+
+
 def test_one_host_becomes_three_which_can_be_broken_and_mended(local: LocalCluster) -> None:
     """The first machine comes along; a host that is killed is back after the next up."""
     local.ok("up")
+    assert _movable(local) == ("False", "NoOtherHost")
     said = local.ok("up", "--hosts", "3")
     assert "3 hypervisors" in said
     assert _ready(local) == {"local": "True", "local-2": "True", "local-3": "True"}
@@ -71,6 +79,7 @@ def test_one_host_becomes_three_which_can_be_broken_and_mended(local: LocalClust
     arrangement = Arrangement(local.home)
     segment = (local.home / "fleet/network.json").read_text().split('"')[3].rpartition(".")[0]
     assert _hello(local)[1].startswith(f"{segment}."), "it is in the network of the fleet"
+    _until(lambda: _movable(local) == ("True", "MigrationCapable"), "it can go somewhere now")
     for name in ("hypervisor-2", "hypervisor-3"):
         os.kill(local.pids()[name], signal.SIGKILL)
     arrangement.hosts[2].power_off()

@@ -13,7 +13,6 @@ from novacron.app.nodes import node_marks
 from novacron.app.registry import HOST_KIND, HOSTS, Family
 from novacron.app.settings import Settings
 from novacron.controllers.adapter import MachineController
-from novacron.controllers.certificates import Certificates
 from novacron.controllers.drivers import DriverPool, MakeDriver
 from novacron.controllers.host import HostController
 from novacron.controllers.inventory import InventoryWatch
@@ -23,6 +22,7 @@ from novacron.controllers.metrics import MachineMetrics
 from novacron.controllers.mover import Mover
 from novacron.controllers.placement import Placer
 from novacron.controllers.ports import MachineKind, PlacedKind, ReferredKind, ReferringKind
+from novacron.controllers.prospects import Prospects
 from novacron.controllers.reconciler import MachineReconciler, always
 from novacron.controllers.referred import ReferredController
 from novacron.controllers.related import Related
@@ -71,7 +71,7 @@ class Controllers:
     holders: VolumeHolders = field(default_factory=VolumeHolders)
     drivers: DriverPool = field(init=False)
     inventory: InventoryWatch = field(init=False)
-    certificates: Certificates = field(init=False)
+    prospects: Prospects = field(init=False)
     machine_metrics: MachineMetrics = field(init=False)
     collectors: "list[Collector]" = field(init=False)
     _caches: list[Cache] = field(default_factory=list)
@@ -87,7 +87,7 @@ class Controllers:
             self.drivers, self.ledger, self._wake, self.settings.reconcile_interval
         )
         self.drivers.news = self.inventory.heard
-        self.certificates = Certificates(self.ledger, self.inventory.heard)
+        self.prospects = Prospects(self.ledger, self.inventory.heard)
         self.machine_metrics = MachineMetrics(self.inventory, self.ownership.owns)
         self.collectors = [self.machine_metrics]
         # Hosts before machines, so that drivers are there when machines are first looked at.
@@ -201,7 +201,7 @@ class Controllers:
             self.now,
             self.inventory.locate,
             self.inventory.noted,
-            self.certificates,
+            self.prospects,
         )
         self._owned[resource] = self._controller(
             writer,

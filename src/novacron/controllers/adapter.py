@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from novacron.controllers.certificates import Certificates
 from novacron.controllers.pace import Pace
 from novacron.controllers.ports import AddressedKind, MachineKind, PlacedKind, RelocatedKind
+from novacron.controllers.prospects import Prospects
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.relocating import is_over, order_for
 from novacron.controllers.round import Round
@@ -45,7 +45,7 @@ class MachineController:
     now: Callable[[], datetime]
     locate: Callable[[str], Awaitable[str | None]]
     noted: Callable[[str, Observed], None]
-    certificates: Certificates
+    prospects: Prospects
     _usage_written: dict[str, datetime] = field(default_factory=dict)
     _pace: Pace = field(default_factory=Pace)
     _addressed: AddressedKind | None = field(init=False)
@@ -174,8 +174,10 @@ class MachineController:
         if machine.awaits_placer:
             # Only a move was gone on with: what is asked for now is still to be looked at.
             machine = replace(machine, generation=machine.seen_generation)
-        lacking = self.certificates.lacking(machine, round_.host or machine.host)
-        report = summarise(machine, round_, now, write_usage=due == NOW, uncertified=lacking)
+        if machine.move is not None and round_.host == machine.move.target:
+            machine = replace(machine, devices=machine.move.devices)  # it has come
+        obstacle = self.prospects.obstacle(machine, round_.host or machine.host)
+        report = summarise(machine, round_, now, write_usage=due == NOW, obstacle=obstacle)
         paced = self._pace.may_wait(machine.uid, machine.last_move, round_.move, now)
         details = self._pace.details_wait(machine, round_, now)
         if not round_.brief and not paced and details is None:

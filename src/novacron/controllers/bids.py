@@ -9,7 +9,13 @@ from novacron.core.driver import Capability
 from novacron.core.eviction import leaves
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Machine, Power
-from novacron.core.migration import CPU_INCOMPATIBLE, NO_CERTIFICATES
+from novacron.core.migration import (
+    CPU_INCOMPATIBLE,
+    DEVICES_STAY,
+    HAS_DEVICES,
+    NO_CERTIFICATES,
+    NO_OTHER_HOST,
+)
 from novacron.core.move import MoveReport, MoveResult
 from novacron.core.offer import Offer, OfferKind
 from novacron.core.taint import Taint
@@ -50,8 +56,9 @@ class Bid:
     at_once: int | None = None
     evicted: bool = False
 
-    def sought(self, machine: Machine, *, live: bool) -> Machine:
-        """Return the machine as the scheduler is asked to place it."""
+    def sought(self, machine: Machine, source: DeclaredHost | None, *, live: bool) -> Machine:
+        """Return the machine as the scheduler is asked to place it, who comes from ``source``."""
+        alike = frozenset({source.kind} if source else ())
         avoided = self._avoided(machine.last_move)
         return replace(
             machine,
@@ -60,7 +67,7 @@ class Bid:
             leaving=machine.host,
             refused_hosts=machine.refused_hosts | machine.leftovers | avoided,
             keeps_cpu=live,
-            needs=machine.needs | (ENCRYPTED if self._encrypted(machine) else frozenset()),
+            needs=machine.needs | alike | (ENCRYPTED if self._encrypted(machine) else frozenset()),
         )
 
     def _avoided(self, last: MoveReport | None) -> frozenset[str]:
@@ -127,14 +134,18 @@ def live_or_not(machine: Machine, bid: Bid) -> bool | Refused:
     """Say whether the machine moves while it runs, is stopped for it, or stays."""
     if bid.lost:
         return False
-    if machine.devices:
-        return Refused("HasDevices", "it has devices of its host, which cannot come along")
     if bid.to is not None and bid.to == machine.host:
         return Refused("AlreadyThere", f"it is on host {bid.to}")
     movable = machine.condition("LiveMigratable")
     if movable is not None and movable.reason in NEVER:
         return Refused(movable.reason, movable.message)
-    return _while_it_runs(machine, bid, movable) if machine.power is Power.ON else False
+    if movable is not None and movable.reason == NO_OTHER_HOST:
+        movable = None  # who chooses a host says of each why not, and one may just have come
+    if machine.power is Power.OFF or (machine.devices and bid.stop_allowed):
+        return False
+    if machine.devices:
+        return Refused(HAS_DEVICES, DEVICES_STAY)
+    return _while_it_runs(machine, bid, movable)
 
 
 def _while_it_runs(machine: Machine, bid: Bid, movable: Condition | None) -> bool | Refused:

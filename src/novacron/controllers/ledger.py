@@ -10,6 +10,7 @@ from novacron.controllers.ports import HostKind, MachineKind, PlacedKind
 from novacron.core.affinity import Neighbour
 from novacron.core.errors import Rejected
 from novacron.core.host import DeclaredHost
+from novacron.core.machine import Holding
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.resource import Key, Object, Resource
 from novacron.scheduler import Held, HostTable
@@ -134,8 +135,7 @@ class Ledger:
         if booking is None:
             self._unbook(uid)
         else:
-            held = Held(booking.host, booking.resources, self._neighbour(obj, kind))
-            self._book(uid, held)
+            self._book(uid, self._as_held(obj, kind, booking))
 
     def undo_move(self, uid: str) -> None:
         """Take back a move that could not be written."""
@@ -161,8 +161,9 @@ class Ledger:
     def held(self, obj: Object, kind: PlacedKind) -> Held | None:
         """Return what an object's machine takes as the object says."""
         holding = kind.holding(obj)
-        if holding is None:
-            return None
+        return None if holding is None else self._as_held(obj, kind, holding)
+
+    def _as_held(self, obj: Object, kind: PlacedKind, holding: Holding) -> Held:
         devices = tuple(device.address for device in holding.devices)
         return Held(holding.host, holding.resources, self._neighbour(obj, kind), devices)
 
@@ -235,7 +236,7 @@ class Ledger:
         return held.host if held else None
 
     def _book(self, uid: str, held: Held) -> None:
-        self.table.take(_move_of(uid), held.host, held.resources, neighbour=held.neighbour)
+        self._take_row(_move_of(uid), held)
 
     def _unbook(self, uid: str) -> None:
         if self._booked(uid) is not None:
@@ -246,14 +247,17 @@ class Ledger:
         before = self.table.held(uid)
         if before is not None and before.host != held.host:
             self._release(uid)
-        self.table.take(
-            uid, held.host, held.resources, neighbour=held.neighbour, devices=held.devices
-        )
+        self._take_row(uid, held)
         self._on_host.setdefault(held.host, set()).add(uid)
         if before is None or before.neighbour != held.neighbour:
             self._other_company()
         if before is not None and _frees(before, held):
             self._more_room()
+
+    def _take_row(self, holder: str, held: Held) -> None:
+        self.table.take(
+            holder, held.host, held.resources, neighbour=held.neighbour, devices=held.devices
+        )
 
     def _release(self, uid: str) -> None:
         before = self.table.held(uid)

@@ -139,16 +139,19 @@ class Mover:
         if not isinstance(decision, Placed):
             return await self._refuse(obj, machine, bid, Refused("NoHostFits", one_line(decision)))
         version = obj["metadata"]["resourceVersion"]
-        move = Move(version, machine.host, decision.host, live, bid.lost, bid.why)
+        to, devices = decision.host, decision.devices
+        move = Move(version, machine.host, to, live, bid.lost, bid.why, devices)
         await self._record(obj, machine, move)
         return None
 
     def _choose(self, machine: Machine, bid: Bid, *, live: bool) -> tuple[Decision, bool]:
         """Choose a host; where none can go on with it as it runs, it may be stopped."""
-        decision = choose(self.ledger.table, bid.sought(machine, live=live))
+        assert machine.host is not None
+        source = self.ledger.declared.get(machine.host)
+        decision = choose(self.ledger.table, bid.sought(machine, source, live=live))
         if isinstance(decision, Placed) or not (live and bid.stop_allowed):
             return decision, live
-        return choose(self.ledger.table, bid.sought(machine, live=False)), False
+        return choose(self.ledger.table, bid.sought(machine, source, live=False)), False
 
     def _pause(self, machine: Machine) -> timedelta | None:
         last = machine.last_move
@@ -160,7 +163,9 @@ class Mover:
 
     async def _record(self, obj: Object, machine: Machine, move: Move) -> None:
         reserved = machine.reserved or machine.wanted
-        self.ledger.assume_move(machine.uid, Held(move.target, reserved, machine.neighbour))
+        devices = tuple(device.address for device in move.devices)
+        held = Held(move.target, reserved, machine.neighbour, devices)
+        self.ledger.assume_move(machine.uid, held)
         with assumed(
             undo=partial(self.ledger.undo_move, machine.uid),
             written=partial(self.ledger.move_written, machine.uid),

@@ -219,7 +219,8 @@ class Passage:
         return self.machine.leftovers - {host}
 
     def _plan(self) -> MachinePlan:
-        return replace(self.machine.plan(), ref=self.machine.ref_on(self.move.target))
+        there = self.machine.ref_on(self.move.target)
+        return replace(self.machine.plan(), ref=there, devices=self.move.devices)
 
     def _mover(self, host: str) -> LiveMigration | None:
         driver: object = self.drivers.named(host)

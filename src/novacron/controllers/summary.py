@@ -2,11 +2,12 @@
 
 from datetime import datetime
 
+from novacron.controllers.prospects import Obstacle
 from novacron.controllers.round import PENDING, Round
 from novacron.core.change import REASONS, How, told, worst
 from novacron.core.conditions import Condition, condition_of, merge_conditions
 from novacron.core.machine import Machine, Observed
-from novacron.core.migration import NO_CERTIFICATES
+from novacron.core.migration import DEVICES_STAY, HAS_DEVICES
 from novacron.core.report import MachineReport, phase_of, placed_of, ready_of
 from novacron.core.steps import Done
 
@@ -19,16 +20,16 @@ def summarise(
     now: datetime,
     *,
     write_usage: bool,
-    uncertified: str | None = None,
+    obstacle: Obstacle | None = None,
 ) -> MachineReport:
-    """Return what a round found out; ``uncertified`` says why it cannot travel encrypted."""
+    """Return what a round found out; ``obstacle`` is what keeps it from all other hosts."""
     # A step that is done needs no condition of its own: Ready says that all are.
     claims: dict[str, Condition | None] = {
         name: None if isinstance(outcome, Done) else condition_of(name, outcome)
         for name, outcome in round_.outcomes.items()
     }
     claims["Ready"] = ready_of(machine, round_.outcomes, round_.seen)
-    claims["LiveMigratable"] = _live_migratable(machine, round_, uncertified)
+    claims["LiveMigratable"] = _live_migratable(machine, round_, obstacle)
     claims["Reconciled"] = None
     claims |= {part.type: part for part in (round_.seen.parts if round_.seen else ())}
     if round_.snapshots is not None or not machine.snapshots.any:
@@ -76,15 +77,15 @@ def _refused_hosts(machine: Machine, round_: Round) -> frozenset[str]:
     return machine.refused_hosts
 
 
-def _live_migratable(machine: Machine, round_: Round, uncertified: str | None) -> Condition:
+def _live_migratable(machine: Machine, round_: Round, obstacle: Obstacle | None) -> Condition:
     name = "LiveMigratable"
     if not machine.live_migration_allowed:
         message = "spec.migrationPolicy.allowLiveMigration is false"
         return Condition(name, "False", "NotAllowed", message)
     if round_.seen is None:
         return Condition(name, "Unknown", "NotCreated", "VM does not exist yet")
-    if (obstacle := _obstacle(round_.seen, uncertified)) is not None:
-        return Condition(name, "False", *obstacle)
+    if (found := _own_obstacle(machine, round_.seen) or obstacle) is not None:
+        return Condition(name, "False", *found)
     return Condition(name, "True", "MigrationCapable", "VM can be live migrated")
 
 
@@ -99,14 +100,14 @@ def _change_pending(machine: Machine, round_: Round) -> Condition | None:
     return Condition("ChangePending", "True", REASONS[how], message)
 
 
-def _obstacle(seen: Observed, uncertified: str | None) -> tuple[str, str] | None:
-    """Return reason and message of what keeps a machine from moving while it runs."""
+def _own_obstacle(machine: Machine, seen: Observed) -> Obstacle | None:
+    """Return what is about a machine itself that keeps it from moving while it runs."""
     if not seen.live_migratable:
-        return "DriverCannotMigrate", "the host's driver cannot migrate machines live"
+        return Obstacle("DriverCannotMigrate", "the host's driver cannot migrate machines live")
+    if machine.devices:
+        return Obstacle(HAS_DEVICES, DEVICES_STAY)
     if seen.immovable:
-        return "Immovable", seen.immovable
-    if uncertified is not None:
-        return NO_CERTIFICATES, uncertified
+        return Obstacle("Immovable", seen.immovable)
     return None
 
 

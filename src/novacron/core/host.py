@@ -168,6 +168,11 @@ class DeclaredHost:
         return not self.offers.isdisjoint((needed, needed.any))
 
     @property
+    def kind(self) -> Offer:
+        """What a machine needs of another host to go there from this one: the same driver."""
+        return Offer(OfferKind.DRIVER, self.driver)
+
+    @property
     def down_since(self) -> datetime | None:
         """Since when the host does not answer, or None when it does."""
         ready = next((claim for claim in self.conditions if claim.type == "Ready"), None)
@@ -188,7 +193,7 @@ class DeclaredHost:
             why_not_ready="" if is_ready else (ready.message if ready else "not reached yet"),
             devices=self.devices,
             cpu=self.cpu,
-            offers=self.offers,
+            offers=self.offers | {self.kind},
         )
 
 

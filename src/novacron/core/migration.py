@@ -14,7 +14,10 @@ from novacron.core.move import MovePolicy, MoveProgress
 
 __all__ = [
     "CPU_INCOMPATIBLE",
+    "DEVICES_STAY",
+    "HAS_DEVICES",
     "NO_CERTIFICATES",
+    "NO_OTHER_HOST",
     "Destination",
     "LiveMigration",
     "Luggage",
@@ -23,7 +26,13 @@ __all__ = [
 ]
 
 NO_CERTIFICATES = "NoCertificates"
+NO_OTHER_HOST = "NoOtherHost"
 CPU_INCOMPATIBLE = "CpuIncompatible"
+HAS_DEVICES = "HasDevices"
+DEVICES_STAY = (
+    "it has devices of its host, so it has to be stopped to get others elsewhere: allow that with "
+    "--stop-allowed of novacron vm migrate, or of novacron host drain"
+)
 
 
 def uncertified(who_has: str) -> str:

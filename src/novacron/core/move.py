@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from novacron.core.devices import HostDevice
+
 __all__ = ["Move", "MovePolicy", "MoveProgress", "MoveReport", "MoveRequest", "MoveResult"]
 
 
@@ -30,6 +32,7 @@ class Move:
 
     Not ``live``: it is stopped for that. ``lost``: its host is known to be switched off, so that
     nothing is asked of it and the machine begins anew from the disks that both can reach.
+    ``devices`` are those of the target that are set aside for it.
     """
 
     id: str
@@ -38,6 +41,7 @@ class Move:
     live: bool = True
     lost: bool = False
     why: str = ""
+    devices: tuple[HostDevice, ...] = ()
 
 
 class MoveResult(StrEnum):

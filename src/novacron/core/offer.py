@@ -1,4 +1,4 @@
-"""What a host has that others may not, and machines may need: abilities, storage, networks."""
+"""What a host has that others may not, and machines may need, from abilities to networks."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -12,6 +12,7 @@ class OfferKind(StrEnum):
     CAPABILITY = "Capability"
     STORAGE = "Storage"
     NETWORK = "Network"
+    DRIVER = "Driver"
 
 
 class Offer(NamedTuple):

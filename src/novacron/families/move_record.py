@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from novacron.core.move import Move, MoveProgress, MoveReport, MoveRequest, MoveResult
+from novacron.families.device_record import devices_of, written_devices
 from novacron.families.wording import time_of, written_time
 
 __all__ = [
@@ -58,7 +59,7 @@ def move_of(obj: Object) -> tuple[Move | None, bool]:
         record = json.loads(text)
         if record.pop("uid") != obj["metadata"]["uid"]:
             return None, True
-        move = Move(**record)
+        move = Move(**record | {"devices": devices_of(record.get("devices"))})
     except (AttributeError, KeyError, TypeError, ValueError):
         return None, True
     written = (obj.get("status") or {}).get("migration") or {}
@@ -68,7 +69,7 @@ def move_of(obj: Object) -> tuple[Move | None, bool]:
 
 def with_move(obj: Object, move: Move) -> Object:
     """Return the object with the placer's word in place of the request."""
-    record = {
+    record: Object = {
         "uid": obj["metadata"]["uid"],
         "id": move.id,
         "source": move.source,
@@ -77,6 +78,8 @@ def with_move(obj: Object, move: Move) -> Object:
         "lost": move.lost,
         "why": move.why,
     }
+    if move.devices:
+        record["devices"] = written_devices(move.devices)
     return _annotated(without_move(obj), {MOVE: json.dumps(record, sort_keys=True)})
 
 

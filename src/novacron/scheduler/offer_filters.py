@@ -1,4 +1,4 @@
-"""Filters on what a host has that others may not: abilities, storage, networks."""
+"""Filters on what a host has that others may not: abilities, storage, networks, its driver."""
 
 from functools import partial
 
@@ -33,15 +33,15 @@ def _say(kind: OfferKind, words: str, asked: Asked, refused: Refused) -> str:
         for offer in asked.machine.needs
         if offer.kind == kind and host.offers.isdisjoint((offer, offer.any))
     )
-    verb = "cannot do" if kind is OfferKind.CAPABILITY else f"{have(refused)} no {words}"
-    return f"{verb} {some(missing)}{REMEDIES.get(kind, '')}"
+    return f"{words.format(have=have(refused))} {some(missing)}{REMEDIES.get(kind, '')}"
 
 
 OFFER_FILTERS = tuple(
     Filter(kind.value, partial(_without, kind), partial(_say, kind, words))
     for kind, words in (
-        (OfferKind.CAPABILITY, ""),
-        (OfferKind.STORAGE, "storage class"),
-        (OfferKind.NETWORK, "network"),
+        (OfferKind.DRIVER, "{have} another driver than"),
+        (OfferKind.CAPABILITY, "cannot do"),
+        (OfferKind.STORAGE, "{have} no storage class"),
+        (OfferKind.NETWORK, "{have} no network"),
     )
 )

@@ -1,15 +1,18 @@
 """Real guests move between real hosts while they count aloud: they are never started anew."""
 
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from subprocess import PIPE
 from xml.etree import ElementTree as ET
 
 import libvirt
+import libvirt_qemu
 import pytest
 
 from api import Api
@@ -27,6 +30,7 @@ pytestmark = pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
 # As the operator of these tests is told.
 GRACE_SECONDS = 3
 BYTES_A_SECOND = 10_000_000
+MIB = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +70,22 @@ def test_a_guest_moves_and_goes_on_counting(shared: FleetStage) -> None:
     assert done["status"]["ipAddresses"] == obj["status"]["ipAddresses"]
     assert before < shared.tick(done, 1) < before + 60
     assert shared.guests(done) == [1]
+
+
+def test_a_host_of_another_kind_is_no_place_to_go(shared: FleetStage) -> None:
+    """Nor is it chosen when the real one is closed: what a guest is there nobody could send."""
+    shared.run("true-to-kind")
+    other = shared.scene.add_host(labels={"test/fleet": shared.scene.namespace})
+    shared.scene.api.patch_host(shared.hosts[1], {"spec": {"unschedulable": True}})
+    shared.ask("true-to-kind", migrate_to="any", migrate_stop_allowed="true")
+    migration = shared.moved("true-to-kind")["status"]["migration"]
+    assert (migration["result"], migration["reason"]) == ("Refused", "NoHostFits")
+    assert "1 has another driver than libvirt" in migration["message"]
+    shared.ask("true-to-kind", migrate_to=other)
+    done = shared.scene.until(
+        "true-to-kind", lambda obj: obj["status"]["migration"].get("targetNode") == other
+    )
+    assert "has another driver than libvirt" in done["status"]["migration"]["message"]
 
 
 @pytest.mark.full
@@ -166,6 +186,28 @@ def memory_kib(domain: libvirt.virDomain) -> int:
     return int(inside(domain, "grep MemTotal /proc/meminfo").split()[1])
 
 
+@dataclass(frozen=True)
+class Way:
+    """How QEMU itself says that it sends a guest."""
+
+    capabilities: frozenset[str]
+    encrypted: bool
+    bandwidth: int
+
+    @classmethod
+    def of(cls, domain: libvirt.virDomain) -> "Way":
+        """Ask the QEMU of a guest that is under way."""
+        able, how = (
+            json.loads(libvirt_qemu.qemuMonitorCommand(domain, json.dumps({"execute": asked}), 0))
+            for asked in ("query-migrate-capabilities", "query-migrate-parameters")
+        )
+        return cls(
+            frozenset(each["capability"] for each in able["return"] if each["state"]),
+            bool(how["return"].get("tls-creds")),
+            how["return"]["max-bandwidth"],
+        )
+
+
 @pytest.mark.full
 def test_a_guest_travels_encrypted_and_no_faster_than_allowed(shared: FleetStage) -> None:
     """QEMU's own encryption, with the certificates that the hosts have."""
@@ -174,6 +216,11 @@ def test_a_guest_travels_encrypted_and_no_faster_than_allowed(shared: FleetStage
     before = shared.tick(obj, 0)
     shared.ask("secret", migrate_to=shared.hosts[1])
     shared.under_way("secret")
+    with shared.domain(obj, 0) as domain:
+        way = Way.of(domain)
+    assert way.encrypted
+    assert way.capabilities >= {"xbzrle", "auto-converge"}
+    assert way.bandwidth == BYTES_A_SECOND // MIB * MIB
     done = shared.moved("secret")
     migration = done["status"]["migration"]
     assert migration["result"] == "Succeeded", migration
@@ -192,6 +239,11 @@ def test_a_move_is_cancelled_and_the_guest_goes_on(apart: FleetStage) -> None:
     before = apart.tick(obj, 0)
     apart.ask("stays", migrate_to=apart.hosts[1])
     first = apart.under_way("stays", percent=1)["status"]["migration"]
+    with apart.domain(obj, 0) as domain:
+        way = Way.of(domain)
+    assert not way.encrypted
+    assert "xbzrle" not in way.capabilities
+    assert "auto-converge" in way.capabilities
     assert 0 < first["progress"] < 100
     more = first["transferredBytes"] + 1
     apart.scene.until(
@@ -321,12 +373,15 @@ def test_without_certificates_nothing_travels(
 def test_a_drained_host_is_left_by_guests_that_run_and_by_those_that_do_not(
     shared: FleetStage,
 ) -> None:
-    """A stopped one is moved without ever running."""
-    running, off = shared.run("running"), shared.run("off")
+    """A stopped one is moved without ever running, and a running one no faster than it may."""
+    running, off = shared.run("running", policy={"bandwidth": "160Mbps"}), shared.run("off")
     before = shared.tick(running, 0)
     shared.scene.api.patch_machine(shared.scene.namespace, "off", {"spec": {"running": False}})
     shared.scene.until("off", lambda obj: obj["status"]["phase"] == "Stopped")
     shared.scene.api.patch_host(shared.hosts[0], {"spec": {"drain": {}}})
+    shared.under_way("running")
+    with shared.domain(running, 0) as domain:
+        assert Way.of(domain).bandwidth == 2 * BYTES_A_SECOND // MIB * MIB
     shared.scene.until_host(
         shared.hosts[0], lambda obj: condition(obj, "Drained").get("status") == "True"
     )

@@ -18,7 +18,7 @@ from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.libvirt.arrivals import Reception
 from novacron.drivers.libvirt.errors import NO_ROOM, sentence
 from novacron.drivers.libvirt.look import Domain
-from novacron.drivers.libvirt.travel import adapted, with_plain_cpu
+from novacron.drivers.libvirt.travel import adapted, with_plain_cpu, without_hardware
 
 __all__ = ["Route", "abort", "depart", "explained", "progress_of"]
 
@@ -72,11 +72,12 @@ def depart(domain: Domain, route: Route, policy: MovePolicy) -> None:
         return
     written = handle.XMLDesc(WRITTEN)
     flags = _flags(route, policy, cold=True)
-    # It never runs, so it need not have a CPU that only one of the hosts has.
-    handle = handle.connect().defineXML(with_plain_cpu(written))
+    # It never runs, so it need not have a CPU that only one of the hosts has, nor their hardware.
+    bare = without_hardware(written)
+    handle = handle.connect().defineXML(with_plain_cpu(bare))
     try:
         handle.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
-        handle.migrateToURI3(route.uri, _wishes(handle, route, policy, written), flags)
+        handle.migrateToURI3(route.uri, _wishes(handle, route, policy, bare), flags)
     except libvirt.libvirtError:
         if handle.isActive():
             handle.destroy()

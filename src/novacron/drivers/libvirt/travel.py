@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-__all__ = ["adapted", "pools_of", "with_plain_cpu"]
+__all__ = ["adapted", "pools_of", "with_plain_cpu", "without_hardware"]
 
 # QEMU has it wherever it runs.
 PLAIN_CPU = "qemu64"
@@ -47,6 +47,18 @@ def with_plain_cpu(xml: str) -> str:
     model = ET.Element("model", fallback="allow")
     model.text = PLAIN_CPU
     cpu.insert(0, model)
+    return ET.tostring(domain, encoding="unicode")
+
+
+def without_hardware(xml: str) -> str:
+    """Return a domain without devices of its host, which it gets anew where it goes."""
+    domain = ET.fromstring(xml)  # noqa: S314 - libvirt's own
+    devices = domain.find("devices")
+    handed = domain.findall("devices/hostdev")
+    if devices is None or not handed:
+        return xml
+    for each in handed:
+        devices.remove(each)
     return ET.tostring(domain, encoding="unicode")
 
 

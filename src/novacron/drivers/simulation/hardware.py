@@ -9,7 +9,7 @@ from novacron.core.machine import MachinePlan
 from novacron.drivers.simulation.host import SimulatedHost
 from novacron.drivers.simulation.store import Store
 
-__all__ = ["hand_over", "handed_over"]
+__all__ = ["hand_over", "hand_over_anew", "handed_over"]
 
 TABLE = (
     "CREATE TABLE IF NOT EXISTS devices (host_id INTEGER NOT NULL, address TEXT NOT NULL, "
@@ -19,20 +19,30 @@ TABLE = (
 FORGET_GONE = "DELETE FROM devices WHERE number NOT IN (SELECT number FROM machines)"
 TAKEN = "SELECT address FROM devices WHERE host_id = ?"
 HAND_OVER = "INSERT INTO devices (host_id, address, number) VALUES (?, ?, ?)"
+GIVE_BACK = "DELETE FROM devices WHERE number = ?"
 EVERY = (
     "SELECT hosts.name, address, uid FROM devices JOIN machines USING (number) "
     "JOIN hosts ON hosts.id = devices.host_id"
 )
 
 
+def hand_over_anew(store: Store, host: SimulatedHost, host_id: int, plan: MachinePlan) -> None:
+    """Give a machine that has come the devices of this host, for those that it had elsewhere."""
+    store.run(TABLE)
+    row = store.machine(host_id, plan.ref.uid)
+    assert row is not None, "it was looked at in the same turn"
+    store.run(GIVE_BACK, row.number)
+    hand_over(store, host, host_id, plan)
+
+
 def hand_over(store: Store, host: SimulatedHost, host_id: int, plan: MachinePlan) -> None:
-    """Give a new machine the devices that were chosen for it; all of them or none."""
+    """Give a machine the devices that were chosen for it; all of them or none."""
     store.run(TABLE)
     store.run(FORGET_GONE)
     has = {device.address for device in host.devices}
     taken = {address for (address,) in store.run(TAKEN, host_id)}
     row = store.machine(host_id, plan.ref.uid)
-    assert row is not None, "the machine was made in the same turn"
+    assert row is not None, "the machine was made or looked at in the same turn"
     for device in plan.devices:
         if device.address not in has:
             raise OutOfCapacity(f"host {host.name} has no device {device.address}")

@@ -8,6 +8,7 @@ from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.migration import Destination, Luggage, require_encryption
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.simulation.faults import Operation
+from novacron.drivers.simulation.hardware import hand_over_anew
 from novacron.drivers.simulation.host_file import HostFile
 from novacron.drivers.simulation.room import require_room
 from novacron.drivers.simulation.store import MachineRow
@@ -82,10 +83,12 @@ class SimulatedMoves(HostFile):
     async def arrived(
         self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
     ) -> MoveProgress:
-        """Tell what it took; a machine that came has all it had."""
+        """Tell what it took; a machine that came has all it had but devices of its host."""
         del luggage, live
         with self._turn() as turn:
             row = turn.present(plan.ref)
+            if plan.devices:
+                hand_over_anew(turn.store, self._host, turn.host_id, plan)
         return MoveProgress(WHOLE, row.memory_mib * MIB, 0)
 
     async def out_of_reach(self, plan: MachinePlan) -> str | None:

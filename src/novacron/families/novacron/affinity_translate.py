@@ -18,17 +18,14 @@ from novacron.core.affinity import (
     Selector,
     Toleration,
 )
-from novacron.core.devices import HostDevice
 from novacron.core.errors import Rejected
 from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
     "affinity_of",
-    "devices_of",
     "neighbour_of",
     "tolerations_of",
     "wanted_devices_of",
-    "written_devices",
 ]
 
 Object = dict[str, Any]
@@ -102,30 +99,6 @@ def wanted_devices_of(spec: Object) -> tuple[WantedDevice, ...]:
         )
         for each in spec.get("devices") or ()
     )
-
-
-def devices_of(written: Iterable[Object] | None) -> tuple[HostDevice, ...]:
-    """Return devices as a status or a record has them."""
-    return tuple(
-        HostDevice(
-            each["address"], each["type"], each["vendor"], each["model"], each.get("numaNode")
-        )
-        for each in written or ()
-    )
-
-
-def written_devices(devices: Iterable[HostDevice]) -> list[Object]:
-    """Return devices for a status or a record."""
-    return [
-        {
-            "address": device.address,
-            "type": device.kind,
-            "vendor": device.vendor,
-            "model": device.model,
-            **({} if device.numa_node is None else {"numaNode": device.numa_node}),
-        }
-        for device in devices
-    ]
 
 
 def _preferred_hosts(written: Iterable[Object]) -> Iterator[PreferredHosts]:

@@ -21,7 +21,7 @@ from novacron.core.host import (
 from novacron.core.network import HostNetwork, network_offers
 from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib, mib
-from novacron.families.novacron.affinity_translate import devices_of, written_devices
+from novacron.families.device_record import devices_of, written_devices
 from novacron.families.novacron.volume_translate import classes_of, written_kept
 from novacron.families.wording import (
     amounts,

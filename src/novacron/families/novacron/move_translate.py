@@ -27,10 +27,12 @@ def policy_of(spec: Object) -> MovePolicy:
 
 
 def booked(obj: Object, holding: Callable[[Object], Holding | None]) -> Holding | None:
-    """Return what is reserved for a machine where it moves to; devices do not move."""
+    """Return what is reserved for a machine where it moves to, with other devices."""
     move, _ = move_of(obj)
     held = None if move is None else holding(obj)
-    return None if move is None or held is None else replace(held, host=move.target, devices=())
+    if move is None or held is None:
+        return None
+    return replace(held, host=move.target, devices=move.devices)
 
 
 def move_fields(obj: Object) -> dict[str, Any]:

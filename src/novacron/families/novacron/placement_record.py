@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from novacron.core.placement import Placement
-from novacron.families.novacron.affinity_translate import devices_of, written_devices
+from novacron.families.device_record import devices_of, written_devices
 from novacron.families.wording import amounts, written_amounts
 
 __all__ = ["PLACEMENT", "recorded", "wants_elsewhere", "written_record"]

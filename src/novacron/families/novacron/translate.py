@@ -29,14 +29,13 @@ from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import of_the_host
+from novacron.families.device_record import devices_of, written_devices
 from novacron.families.move_record import request_of, with_move, without_move, written_move
 from novacron.families.novacron.affinity_translate import (
     affinity_of,
-    devices_of,
     neighbour_of,
     tolerations_of,
     wanted_devices_of,
-    written_devices,
 )
 from novacron.families.novacron.hook_translate import hooks_of
 from novacron.families.novacron.move_translate import booked, move_fields

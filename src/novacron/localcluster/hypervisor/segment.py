@@ -12,7 +12,7 @@ from pathlib import Path
 
 from novacron.localcluster.errors import LocalClusterError
 from novacron.localcluster.hypervisor.launch import program
-from novacron.localcluster.hypervisor.network_namespace import ip
+from novacron.localcluster.hypervisor.network_namespace import has_link, ip
 from novacron.localcluster.node.subnet import Subnet, choose, recorded
 from novacron.localcluster.processes import Processes, Program
 from novacron.workplace.programs import SEARCH
@@ -66,11 +66,14 @@ class Segment:
     def plug(self, namespace: str, number: int) -> None:
         """Connect a host's namespace, unless it is."""
         subnet, cable, inside = self._subnet, self._cable(number), ("-netns", namespace)
-        if not (LINKS / cable).exists():
-            there = ("peer", "name", CABLE_END, "netns", namespace)
-            ip("link", "add", cable, "type", "veth", *there)
+        if not has_link(namespace, GUEST_BRIDGE):
             mac = ("address", _mac(subnet, 1 + number))
             ip(*inside, "link", "add", GUEST_BRIDGE, *mac, "type", "bridge")
+        if not has_link(namespace, CABLE_END):
+            if (LINKS / cable).exists():
+                ip("link", "delete", cable)  # it leads into a namespace that has no name any more
+            there = ("peer", "name", CABLE_END, "netns", namespace)
+            ip("link", "add", cable, "type", "veth", *there)
         ip("link", "set", cable, "master", subnet.bridge, "up")
         ip(*inside, "link", "set", CABLE_END, "master", GUEST_BRIDGE, "up")
         address = f"{self.address(number)}/{subnet.network.prefixlen}"

@@ -1,6 +1,8 @@
 """Several hosts on one machine exchange real guests, fail alone and leave nothing behind."""
 
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,7 +31,7 @@ DEAF = """
 
 def traces(fleet: Fleet) -> list[object]:
     """Return whatever there is of a fleet outside of its directory."""
-    links = [link for link in Path("/sys/class/net").iterdir() if _mark(fleet) in link.name]
+    links = _links(fleet)
     spaces = [Path("/run/netns", host.namespace or "none") for host in fleet.hosts]
     rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=False).stdout
     return [
@@ -39,6 +41,12 @@ def traces(fleet: Fleet) -> list[object]:
         *processes_under(fleet.directory),
         *(each for host in fleet.hosts for each in processes_of(Places(host.directory))),
     ]
+
+
+def _links(fleet: Fleet) -> list[str]:
+    """Return the names of all links of this machine that belong to a fleet."""
+    found = (link.name for link in Path("/sys/class/net").iterdir())
+    return [name for name in found if _mark(fleet) in name]
 
 
 def _mark(fleet: Fleet) -> str:
@@ -90,10 +98,46 @@ def test_a_host_that_loses_power_is_gone_alone(fragile: Fleet) -> None:
 
 
 @ONLY_ROOT
+def test_a_connection_that_was_cut_amid_a_word_does_not_keep_a_host_from_coming_back(
+    fragile: Fleet,
+) -> None:
+    """What was to be said keeps a network alive that has no name any more, for minutes."""
+    second = fragile.hosts[1]
+    speaks = [sys.executable, "-c", SPEAKER, fragile.segment.address(2)]
+    speaker = subprocess.Popen(
+        ["ip", "netns", "exec", second.namespace or "", *speaks], stdout=subprocess.PIPE, text=True
+    )
+    assert speaker.stdout is not None
+    with socket.create_connection((fragile.segment.address(2), int(speaker.stdout.readline()))):
+        assert speaker.stdout.readline() == "more than is taken\n"
+        speaker.kill()
+        speaker.communicate()
+        power_off(second)
+        assert not [link for link in _links(fragile) if link.endswith("-2")], "nobody answers there"
+        assert fragile.start()
+    assert _reached(fragile)
+
+
+SPEAKER = """
+import socket, sys
+listening = socket.create_server((sys.argv[1], 0))
+print(listening.getsockname()[1], flush=True)
+caller, _ = listening.accept()
+caller.settimeout(0.5)
+try:
+    while caller.send(bytes(65536)):
+        pass
+except TimeoutError:
+    print("more than is taken", flush=True)
+caller.settimeout(None)
+caller.recv(1)
+"""
+
+
+@ONLY_ROOT
 def test_whatever_is_taken_away_is_there_again_after_the_next_start(fragile: Fleet) -> None:
     """A second up repairs: the bridge, who gives out addresses, a cable, a daemon."""
-    bridge = next(link.name for link in Path("/sys/class/net").iterdir()
-                  if link.name.startswith(f"nova{_mark(fragile)}"))  # fmt: skip
+    bridge = next(link for link in _links(fragile) if link.startswith("nova"))
     subprocess.run(["ip", "link", "delete", bridge], check=True)
     fragile.segment.processes.kill("dnsmasq")
     fragile.hosts[0].kill()

@@ -1,0 +1,233 @@
+"""Who could go to no other host, and who is looked at again when that changes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from machines import host
+from novacron.app.registry import HOST_KIND
+from novacron.controllers.ledger import Ledger
+from novacron.controllers.prospects import Prospects
+from novacron.core.machine import Machine, Power, Resources
+from novacron.core.move import MovePolicy
+from novacron.runtime.cache import Cache
+from novacron.runtime.resource import Resource
+from novacron.scheduler import Held
+
+HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
+SIZE = Resources(1, 512, 1024)
+ABLE = ["EncryptedMigration", "LiveMigration"]
+KINDS: dict[int, dict[str, Any]] = {
+    0: {},
+    1: {"capabilities": ["LiveMigration"]},
+    2: {"capabilities": None},
+    3: {"cpu": ["sse4"]},
+    4: {"cpu": ["sse4", "avx512"]},
+    5: {"driver": "libvirt"},
+}
+
+
+@dataclass
+class Fleet:
+    """Hosts as they told of themselves, and those who were woken."""
+
+    woken: list[str] = field(default_factory=list)
+    version: int = 0
+
+    def __post_init__(self) -> None:
+        self.ledger = Ledger(HOST_KIND)
+        self.cache = Cache(HOSTS)
+        self.prospects = Prospects(self.ledger, self.woken.append)
+        self.ledger.follow_hosts(self.cache)
+
+    def tell(
+        self,
+        name: str,
+        capabilities: list[str] | None = ABLE,
+        *,
+        driver: str = "simulation",
+        cpu: Sequence[str] = (),
+    ) -> None:
+        """Have a host say what it can do; None is one that was not asked yet."""
+        self.cache.seen(self.body(name, capabilities, driver, cpu))
+
+    def body(
+        self,
+        name: str,
+        capabilities: list[str] | None,
+        driver: str = "simulation",
+        cpu: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        self.version += 1
+        body = host(name, driver=driver)
+        meta = {"uid": name, "generation": 1, "resourceVersion": str(self.version)}
+        body["metadata"] |= meta
+        body["status"] = {} if capabilities is None else {"capabilities": capabilities}
+        if cpu:
+            body["status"]["cpu"] = {"guestModel": "Skylake", "guestFeatures": list(cpu)}
+        return body
+
+    def place(self, on: str) -> None:
+        """Have a machine hold something of a host."""
+        self.ledger.assume(f"vm-{on}", Held(on, SIZE))
+
+    def obstacle(self, on: str, *, encrypted: bool = False) -> tuple[str, str]:
+        """Return reason and message of what keeps a machine where it is; two empty ones if none."""
+        machine = Machine(
+            uid=f"vm-{on}",
+            namespace="n",
+            name="m",
+            wanted=SIZE,
+            image="builtin://tiny",
+            power=Power.ON,
+            host=on,
+            move_policy=MovePolicy(encrypted=encrypted),
+        )
+        return self.prospects.obstacle(machine, on) or ("", "")
+
+
+NONE = ("", "")
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    return Fleet()
+
+
+def test_a_host_that_is_alone_has_nowhere_to_send_machines(fleet: Fleet) -> None:
+    """Until another one of its kind is declared, whether anybody reached that one yet or not."""
+    fleet.tell("a")
+    assert fleet.obstacle("a") == ("NoOtherHost", "there is no other host with driver simulation")
+    fleet.tell("far", driver="libvirt")
+    assert fleet.obstacle("a")[0] == "NoOtherHost"
+    fleet.tell("b", None)
+    assert fleet.obstacle("a") == NONE
+
+
+def test_machines_that_are_not_moved_between_hosts_are_not_spoken_of(fleet: Fleet) -> None:
+    """Their driver says whether they can move; and one whose host nobody declared says nothing."""
+    fleet.tell("cluster", ["Console"])
+    assert fleet.obstacle("cluster") == NONE
+    assert fleet.obstacle("unheard-of") == NONE
+
+
+def test_a_host_that_cannot_move_machines_is_no_prospect(fleet: Fleet) -> None:
+    fleet.tell("a")
+    fleet.tell("b", ["Console"])
+    assert fleet.obstacle("a")[0] == "NoOtherHost"
+
+
+def test_a_machine_can_go_where_its_cpu_is_and_not_where_it_is_not(fleet: Fleet) -> None:
+    """More of a CPU takes over from less, and not the other way round."""
+    fleet.tell("old", cpu=["sse4"])
+    fleet.tell("new", cpu=["sse4", "avx512"])
+    assert fleet.obstacle("old") == NONE
+    reason, message = fleet.obstacle("new")
+    assert reason == "NoOtherHost"
+    assert message.startswith("no other host can give it the CPU that its host has (Skylake)")
+    assert "spec.libvirt.cpuModel" in message
+    fleet.tell("newer", cpu=["sse4", "avx512", "amx"])
+    assert fleet.obstacle("new") == NONE
+
+
+def test_only_machines_that_are_to_travel_encrypted_ask_for_certificates(fleet: Fleet) -> None:
+    """All others move as ever."""
+    fleet.tell("a", ["LiveMigration"])
+    fleet.tell("b", ["LiveMigration"])
+    assert fleet.obstacle("a") == NONE
+    reason, message = fleet.obstacle("a", encrypted=True)
+    assert reason == "NoCertificates"
+    assert "host a has no certificates" in message
+    assert "spec.libvirt.migration.tls" in message
+    assert "spec.migrationPolicy.encrypted" in message
+
+
+def test_certificates_on_one_host_alone_are_of_no_use(fleet: Fleet) -> None:
+    """There is nowhere to go, also where the one other host that has some has another CPU."""
+    fleet.tell("a", cpu=["sse4"])
+    fleet.tell("b", ["LiveMigration"], cpu=["sse4"])
+    fleet.tell("c", cpu=["neon"])
+    assert "no other host has certificates" in fleet.obstacle("a", encrypted=True)[1]
+    fleet.tell("d", cpu=["sse4"])
+    assert fleet.obstacle("a", encrypted=True) == NONE
+
+
+def test_a_host_that_was_not_asked_yet_is_not_accused(fleet: Fleet) -> None:
+    """What nobody knows is no obstacle: the move itself is refused where it must be."""
+    fleet.tell("a", None)
+    fleet.tell("b", None)
+    assert fleet.obstacle("a", encrypted=True) == NONE
+
+
+def test_those_are_looked_at_again_for_whom_the_answer_changes_and_nobody_else(
+    fleet: Fleet,
+) -> None:
+    """A fleet has thousands of machines, and hosts tell something new every few seconds."""
+    for name in ("a", "b", "c"):
+        fleet.tell(name, ["LiveMigration"])
+        fleet.place(name)
+    for name in ("a", "b"):
+        fleet.obstacle(name, encrypted=True)
+    fleet.obstacle("c")
+    fleet.tell("a", ["LiveMigration", "Console"])
+    assert fleet.woken == []
+    fleet.tell("a")
+    assert fleet.woken == ["vm-a"]  # the others' own hosts still have none
+    fleet.woken.clear()
+    fleet.tell("b")
+    assert sorted(fleet.woken) == ["vm-a", "vm-b"]
+    assert fleet.obstacle("a", encrypted=True) == NONE
+
+
+def test_a_host_that_goes_was_the_last_prospect_of_some(fleet: Fleet) -> None:
+    """Those who could have gone there are told, and again when it comes back."""
+    fleet.tell("a")
+    fleet.tell("b")
+    fleet.tell("c", ["LiveMigration"])
+    fleet.place("a")
+    assert fleet.obstacle("a", encrypted=True) == NONE
+    fleet.cache.gone(fleet.body("b", ABLE))
+    assert fleet.woken == ["vm-a"]
+    assert "no other host has" in fleet.obstacle("a", encrypted=True)[1]
+    fleet.cache.gone(fleet.body("c", ["LiveMigration"]))
+    assert fleet.obstacle("a", encrypted=True)[0] == "NoOtherHost"
+    fleet.woken.clear()
+    fleet.tell("b")
+    assert fleet.woken == ["vm-a"]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([*KINDS, None])), max_size=30))
+def test_what_is_told_is_always_what_a_fresh_look_at_the_hosts_says(
+    story: list[tuple[str, int | None]],
+) -> None:
+    """However hosts come, change and go; and whoever is told otherwise than before is woken."""
+    fleet, hosts = Fleet(), dict.fromkeys("abcd", 0)
+    _declare(fleet, hosts)
+    before = _answers(fleet, hosts)
+    for name, kind in story:
+        if kind is not None:
+            hosts[name] = kind
+            fleet.tell(name, **KINDS[kind])
+        elif hosts.pop(name, None) is not None:
+            fleet.cache.gone(fleet.body(name, ABLE))
+        now, fresh = _answers(fleet, hosts), Fleet()
+        _declare(fresh, hosts)
+        assert now == _answers(fresh, hosts)
+        changed = {on for on, said in now.items() if on in before and before[on] != said}
+        assert {f"vm-{on}" for on in changed} <= set(fleet.woken)
+        before = now
+        fleet.woken.clear()
+
+
+def _declare(fleet: Fleet, hosts: Mapping[str, int]) -> None:
+    for name, kind in hosts.items():
+        fleet.place(name)
+        fleet.tell(name, **KINDS[kind])
+
+
+def _answers(fleet: Fleet, hosts: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    return {on: [fleet.obstacle(on, encrypted=each) for each in (False, True)] for on in hosts}
