@@ -1,6 +1,10 @@
 """The specification's own machine on a real host that has all it asks for, but no GPU."""
 
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,12 +20,15 @@ from guest_images import built_in
 from inside_guest import inside
 from libvirt_daemon import add_pool
 from machines import Object, condition
-from operators import eventually
+from novacron.core.schedule import Schedule, due
+from operators import RunningOperator, eventually
 
 MANIFEST = Path(__file__).parents[2] / "golden/spec-000-virtualmachine.yaml"
 LABELS = {"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
 # The machine is larger than the one it is tried on; its disks are sparse.
 OVERCOMMIT = {"cpu": 16, "memory": 4, "disk": 100}
+# Longer than an operator takes to start and look at everything.
+A_WHILE = timedelta(seconds=20)
 HOOKS = {
     "pre-start.sh": "echo started >>/root/said",
     "graceful-shutdown.sh": "echo leaves gracefully >/dev/ttyS0",
@@ -143,19 +150,36 @@ def looks_right_inside(wired: Wired, obj: Object) -> None:  # noqa: F811
 
 
 def has_its_snapshot(wired: Wired, obj: Object) -> None:  # noqa: F811
-    """At the cron time: the operator is told that it did not look since the day before."""
-    real = wired.stage
-    now = datetime.now(UTC)
-    run = now.replace(hour=2, minute=0, second=0, microsecond=0)
-    run = run if run < now else run - timedelta(days=1)
-    schedule = {
-        **obj["status"]["snapshotSchedule"],
-        "since": (run - timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-    path = f"/apis/novacron.io/v1alpha1/namespaces/{real.scene.namespace}/virtualmachines"
-    patch = {"status": {"snapshotSchedule": schedule}}
-    real.scene.api.call("PATCH", f"{path}/example-vm/status", patch, merge=True)
-    obj = real.scene.until("example-vm", lambda obj: bool(obj["status"].get("snapshots")))
+    """At the cron time: the night is brought nearer, and then it is waited for."""
+    real, now = wired.stage, datetime.now(UTC)
+    nightly = Schedule(obj["spec"]["snapshotPolicy"]["schedule"])
+    run, begins = nightly.next(now), due(nightly, obj["metadata"]["uid"], now, now).again
+    assert run is not None
+    assert begins is not None
+    with clock_put_forward(real.scene.operator, begins - now - A_WHILE):
+        asked = time.monotonic()
+        obj = real.scene.until("example-vm", lambda obj: bool(obj["status"].get("snapshots")))
+        assert time.monotonic() - asked > A_WHILE.total_seconds() / 2, "not before its time"
     (snapshot,) = obj["status"]["snapshots"]
+    assert run.hour == 2
     assert snapshot["name"] == f"snapshot-{run:%Y%m%d-%H%M%S}"
     assert real.domain(obj).snapshotNum() == 1
+
+
+@contextmanager
+def clock_put_forward(operator: RunningOperator, by: timedelta) -> Iterator[None]:
+    """Have an operator at work meanwhile for whom it is later."""
+    assert operator.stop() == 0, operator.log
+    later = replace(
+        operator,
+        program=("operator_ahead", "operator", "run"),
+        environment={"SECONDS_AHEAD": str(by.total_seconds())},
+        name="ahead",
+        process=None,
+    )
+    later.start()
+    try:
+        yield
+    finally:
+        later.stop()
+        operator.start()
