@@ -1,5 +1,6 @@
 """The built-in images, made once for all tests."""
 
+import tarfile
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +28,16 @@ async def located(plan: MachinePlan) -> Located:
     if path is None:
         raise Rejected(f"no built-in image is called {name}", reason="ImageNotFound")
     return Located(plan.image, FileBytes(path, plan.image))
+
+
+def as_ova(directory: Path, *members: Path) -> Path:
+    """Pack disks as VMware and VirtualBox export them."""
+    (directory / "machine.ovf").write_text("<Envelope/>")
+    made = directory / "machine.ova"
+    with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for member in (directory / "machine.ovf", *members):
+            archive.add(member, member.name)
+    return made
 
 
 def directory_with_tiny(directory: Path) -> Path:

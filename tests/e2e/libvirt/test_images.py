@@ -17,6 +17,8 @@ from api import Api
 from e2e.conftest import Stage
 from e2e.libvirt.conftest import DEAF, LibvirtStage
 from e2e.libvirt.test_real_faults import refused
+from e2e.libvirt.test_real_machine import said
+from guest_images import as_ova, built_in
 from image_server import ImageServer
 from libvirt_daemon import own_daemon
 from machines import condition
@@ -155,6 +157,25 @@ def test_a_disk_of_another_hypervisor_runs(real: LibvirtStage, tmp_path: Path, k
     real.create("foreign", real.images.add(f"{kind}.img", made_by_qemu(tmp_path, kind)))
     obj = real.scene.until_running("foreign")
     assert real.domain(obj).isActive()
+
+
+@pytest.mark.full
+def test_a_guest_boots_from_what_another_hypervisor_exported(
+    real: LibvirtStage, tmp_path: Path
+) -> None:
+    """From the disk in the archive, the way vSphere packs it."""
+    tiny, disk = built_in("tiny"), tmp_path / "disk.vmdk"
+    assert tiny is not None
+    streamed = ("-O", "vmdk", "-o", "subformat=streamOptimized")
+    subprocess.run(["qemu-img", "convert", *streamed, tiny, disk], check=True)
+    url = real.images.add("exported.img", as_ova(tmp_path, disk).read_bytes())
+    obj = real.create("exported", url, networks=[{"name": "default"}])
+    uid = obj["metadata"]["uid"]
+    real.scene.until("exported", lambda obj: "ipAddresses" in obj.get("status", {}))
+    eventually(
+        lambda: "novacron-tiny: ready hostname=exported" in said(real, uid),
+        lambda: said(real, uid),
+    )
 
 
 def test_progress_is_seen_while_an_image_comes(real: LibvirtStage) -> None:

@@ -4,12 +4,12 @@ import os
 import socket
 import subprocess
 import sys
-import tarfile
 import time
 from pathlib import Path
 
 import pytest
 
+from guest_images import as_ova
 from novacron.core.errors import Rejected
 from novacron.images import FileBytes, Limits, converted, open_image
 from novacron.images.convert import CONFINE
@@ -30,15 +30,6 @@ def image(disk: Path, kind: str, *options: str) -> Path:
     made = disk.with_name(f"made-{'-'.join((kind, *options)).replace('=', '-')}.{kind}")
     extra = [word for option in options for word in ("-o", option)]
     subprocess.run(["qemu-img", "convert", "-O", kind, *extra, disk, made], check=True)
-    return made
-
-
-def ova(directory: Path, *members: Path) -> Path:
-    (directory / "machine.ovf").write_text("<Envelope/>")
-    made = directory / "machine.ova"
-    with tarfile.open(made, "w", format=tarfile.USTAR_FORMAT) as archive:
-        for member in (directory / "machine.ovf", *members):
-            archive.add(member, member.name)
     return made
 
 
@@ -65,7 +56,7 @@ def test_the_disk_is_the_same_afterwards(disk: Path, kind: str, options: tuple[s
 def test_the_one_disk_of_an_ova_is_taken(disk: Path, tmp_path: Path) -> None:
     """It is read where it lies in the archive."""
     made = tmp_path / "converted.qcow2"
-    made.write_bytes(convert(ova(tmp_path, image(disk, "vmdk", STREAMED))))
+    made.write_bytes(convert(as_ova(tmp_path, image(disk, "vmdk", STREAMED))))
     subprocess.run(["qemu-img", "compare", made, disk], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -75,7 +66,7 @@ def test_an_ova_with_two_disks_or_none_is_refused(disk: Path, tmp_path: Path) ->
     two = image(disk, "vmdk", STREAMED)
     for members, count in (((), 0), ((one, two), 2)):
         with pytest.raises(Rejected, match=f"{count} vmdk disks"):
-            convert(ova(tmp_path, *members))
+            convert(as_ova(tmp_path, *members))
 
 
 def test_the_disk_in_an_ova_is_looked_at_too(tmp_path: Path) -> None:
@@ -83,7 +74,7 @@ def test_the_disk_in_an_ova_is_looked_at_too(tmp_path: Path) -> None:
     flat = tmp_path / "disk.vmdk"
     flat.write_text('# Disk DescriptorFile\nRW 2048 FLAT "/etc/shadow" 0\n')
     with pytest.raises(Rejected, match="VMDK description"):
-        convert(ova(tmp_path, flat))
+        convert(as_ova(tmp_path, flat))
 
 
 def test_one_that_unfolds_without_end_is_stopped(disk: Path) -> None:
