@@ -80,8 +80,13 @@ def take_out(pool: Pool, domain: Domain) -> None:
 
 
 def _for_this_host(xml: str, draft: str) -> str:
-    """Return a record with its disks in the pools of this host."""
+    """Return a record with its disks in the pools of this host.
+
+    Without the one that it came after: libvirt would want that one first, and may never have it.
+    """
     record = ET.fromstring(xml)  # noqa: S314 - libvirt's own
+    for parent in record.findall("parent"):
+        record.remove(parent)
     for tag in ("domain", "inactiveDomain"):
         for then in record.findall(tag):
             there = ET.fromstring(adapted(ET.tostring(then, encoding="unicode"), draft))  # noqa: S314

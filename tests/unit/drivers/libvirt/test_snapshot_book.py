@@ -1,0 +1,63 @@
+"""The book of a machine's snapshots, when somebody put them away and died."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from conformance.drivers.libvirt import bench
+from conformance.test_snapshots import Snapshotting, taken
+from conformance.under_test import Bench
+from libvirt_daemon import shared_daemon
+from novacron.core.snapshot import SnapshotOrder, Snapshots
+from novacron.drivers.libvirt.domain import domain_uuid, volume_prefix
+
+# So many that libvirt, which lists them in no order, has one before the one it came after.
+BEFORE = ("one", "two", "three", "four", "five")
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[Bench]:
+    """One real host."""
+    async with bench(tmp_path) as found:
+        yield found
+
+
+def connect(host: Bench) -> Snapshotting:
+    """Return a driver that knows nothing of earlier ones."""
+    driver = host.connect()
+    assert isinstance(driver, Snapshots)
+    return driver  # type: ignore[return-value]
+
+
+def in_the_book(connection: libvirt.virConnect, uid: str) -> set[str]:
+    """Return the names of all snapshots that can be had again from beside the disks."""
+    pool = connection.storagePoolLookupByName("novacron")
+    (book,) = (name for name in pool.listVolumes() if name.startswith(f"{volume_prefix(uid)}snap"))
+    content, stream = bytearray(), connection.newStream()
+    pool.storageVolLookupByName(book).download(stream, 0, 0)
+    stream.recvAll(lambda _, data, into: into.extend(data), content)
+    stream.finish()
+    return {name for name, _, _ in json.loads(content)}
+
+
+async def test_a_new_snapshot_does_not_push_those_out_that_only_the_book_knows(
+    host: Bench,
+) -> None:
+    """As after a move during which everything died: libvirt was told to forget them."""
+    plan, driver = host.plan(), connect(host)
+    await host.created(driver, plan)
+    for name in BEFORE:
+        await taken(host, driver, plan, SnapshotOrder(name))
+    outside = libvirt.open(shared_daemon().uri)
+    domain = outside.lookupByUUIDString(domain_uuid(plan.ref.uid))
+    for record in domain.listAllSnapshots():
+        record.delete(libvirt.VIR_DOMAIN_SNAPSHOT_DELETE_METADATA_ONLY)
+    assert domain.snapshotNum() == 0
+    await taken(host, connect(host), plan, SnapshotOrder("new"))
+    assert in_the_book(outside, plan.ref.uid) == {*BEFORE, "new"}
+    assert {each.getName() for each in domain.listAllSnapshots()} == {*BEFORE, "new"}
+    del domain, record
+    outside.close()
