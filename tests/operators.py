@@ -5,9 +5,11 @@ import signal
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -119,6 +121,17 @@ class RunningOperator:
     def stop(self) -> int:
         """Stop it in good order and return its exit code."""
         return self._end(signal.SIGTERM)
+
+    @contextmanager
+    def replaced(self, **changes: Any) -> Iterator["RunningOperator"]:
+        """Have another one at work meanwhile, which is as it is but for some changes."""
+        assert self.stop() == 0, self.log
+        other = replace(self, process=None, name=f"{self.name}-instead", **changes).start()
+        try:
+            yield other
+        finally:
+            assert other.stop() == 0, other.log
+            self.start()
 
     def kill(self) -> None:
         """End it as a crash would."""

@@ -19,6 +19,7 @@ Object = dict[str, Any]
 NAME = "victim"
 # Whether an order is given twice is chance; what did not come is tried again.
 MORE_TRIES = 2
+SECONDS_EACH = 2
 # Hosts have two dozen ports for moves, and each takes two of them.
 UNDER_WAY_AT_ONCE = 6
 
@@ -187,10 +188,15 @@ class Theatre:
             eventually(
                 all_settled,
                 lambda: f"{waiting} settle; the operator said:\n{operator.log}",
-                PATIENCE_SECONDS + 2 * len(namespaces),
+                PATIENCE_SECONDS + SECONDS_EACH * len(namespaces) * self._things_of_each,
             )
         finally:
             assert operator.stop() == 0, operator.log
+
+    @property
+    def _things_of_each(self) -> int:
+        """How much of what takes long there is of a machine: itself, and snapshots of it."""
+        return 1 + len(self.scenario.snapshots_before)
 
     def settled(self, namespace: str) -> bool:
         """Say whether one machine has come to rest."""

@@ -64,8 +64,10 @@ def test_a_guest_is_ready_when_it_answers_and_is_asked_before_it_stops(real: Lib
     real.scene.until_running("asked")
     assert said(real, uid).count("asked: /cgi-bin/start by the-hook") == 1
 
-    real.patch("asked", {"running": False})
-    real.scene.until("asked", lambda obj: obj["status"]["phase"] == "Stopped")
+    usual = real.scene.operator
+    with usual.replaced(flags=(*usual.flags, "--shutdown-grace=60s")):
+        real.patch("asked", {"running": False})
+        real.scene.until("asked", lambda obj: obj["status"]["phase"] == "Stopped")
     assert said(real, uid).count("asked: /cgi-bin/stop by the-hook") == 1
     assert domain.state()[1] == libvirt.VIR_DOMAIN_SHUTOFF_SHUTDOWN, "it could still answer"
     events = real.scene.api.events(real.scene.namespace, "asked")
