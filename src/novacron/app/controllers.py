@@ -84,7 +84,11 @@ class Controllers:
         self.ledger = Ledger(HOST_KIND)
         self.drivers = DriverPool(HOST_KIND, self.makers)
         self.inventory = InventoryWatch(
-            self.drivers, self.ledger, self._wake, self.settings.reconcile_interval
+            self.drivers,
+            self.ledger,
+            self._wake,
+            lambda owner: self.ownership.owns(owner.key),
+            self.settings.reconcile_interval,
         )
         self.drivers.news = self.inventory.heard
         self.prospects = Prospects(self.ledger, self.inventory.heard)

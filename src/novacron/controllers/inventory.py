@@ -23,15 +23,17 @@ JUST_NOW = timedelta(seconds=1)
 
 @dataclass(slots=True)
 class InventoryWatch:
-    """Asks every host for all its machines and has those looked at that are not as before.
+    """Asks hosts for all their machines and has those looked at that are not as before.
 
     ``wake`` gets the owner of a machine; it belongs to another process's shard or to none, then
-    nothing happens. Usage counts as a change only where it is worth a write.
+    nothing happens. ``is_ours`` says which belong to this one: a host that has none of those is
+    left to others. Usage counts as a change only where it is worth a write.
     """
 
     drivers: DriverPool
     ledger: Ledger
     wake: Callable[[Owner], None]
+    is_ours: Callable[[Owner], bool]
     interval: timedelta
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _before: dict[str, dict[str, Observed]] = field(default_factory=dict)
@@ -45,7 +47,7 @@ class InventoryWatch:
         async with asyncio.TaskGroup() as looks:
             while True:
                 self.drivers.leave_unused(self.ledger.machines_on)
-                hosts = self.drivers.hosts()
+                hosts = [host for host in self.drivers.hosts() if self._concerns(host)]
                 for host in hosts:
                     # One that takes its time must not keep us from the others.
                     if host not in self._looking:
@@ -57,6 +59,13 @@ class InventoryWatch:
                 troubled = any(self.drivers.trouble(host) for host in hosts)
                 pause = min(TROUBLE_AGAIN, self.interval) if troubled else self.interval
                 await self.sleep(pause.total_seconds())
+
+    def _concerns(self, host: str) -> bool:
+        """Say whether this process has machines on a host, or waits for it to answer again."""
+        if self.drivers.trouble(host):
+            return True
+        owners = map(self.ledger.owners.get, self.ledger.machines_on(host))
+        return any(owner is not None and self.is_ours(owner) for owner in owners)
 
     async def _look(self, host: str) -> None:
         try:

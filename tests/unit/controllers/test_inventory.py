@@ -1,5 +1,6 @@
 """What a list of all machines of a host brings to light, and what it spares."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,9 +15,14 @@ from novacron.controllers.ledger import Ledger, Owner
 from novacron.core.driver import Driver, Inventory
 from novacron.core.machine import Observed, Power
 from novacron.runtime.resource import Key, Resource
+from novacron.scheduler import Held
 from unit.controllers.stage import World
 
 THINGS = Resource("test", "v1", "things", "Thing")
+
+
+class Enough(Exception):
+    """One round was made."""
 
 
 @dataclass
@@ -25,17 +31,49 @@ class Watched:
 
     world: World
     woken: list[Owner] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         ledger = Ledger(HOST_KIND)
         self.owner = Owner(THINGS, Key("default", "vm"))
         ledger.owners[self.world.machine.uid] = self.owner
-        self.watch = InventoryWatch(self, ledger, self.woken.append, timedelta(seconds=30))  # type: ignore[arg-type]
+        self.ledger, self.ours = ledger, True
+        self.watch = InventoryWatch(
+            self,  # type: ignore[arg-type]
+            ledger,
+            self.woken.append,
+            lambda _: self.ours,
+            timedelta(seconds=30),
+            self.pause,
+        )
+        self.troubled = False
+
+    async def pause(self, seconds: float) -> None:
+        """End the rounds that are under test, once all of the first has been done."""
+        del seconds
+        await asyncio.sleep(0.2)
+        raise Enough
+
+    async def goes_round(self) -> bool:
+        """Go round all hosts once; say whether this one was asked."""
+        self.asked.clear()
+        try:
+            await self.watch.run()
+        except* Enough:
+            pass
+        return bool(self.asked)
+
+    def leave_unused(self, machines_on: object) -> None:
+        """Keep every connection."""
+
+    def trouble(self, host: str) -> str | None:
+        return f"host {host} does not answer" if self.troubled else None
 
     def hosts(self) -> list[str]:
         return ["a"]
 
     def named(self, host: str) -> Driver | None:
+        self.asked.append(host)
         return self.world.named(host)
 
     def answered(self, host: str) -> bool:
@@ -125,3 +163,18 @@ async def test_a_list_tells_nothing_of_whom_there_were_news_meanwhile(
     monkeypatch.setattr(watched, "named", lambda _: Slow(watched.world.driver))
     assert watched.owner in await watched.listed()
     assert watched.just_listed() is None
+
+
+async def test_a_host_is_asked_only_by_who_has_machines_on_it(watched: Watched) -> None:
+    """Each host is asked once in an interval, however many processes stand by."""
+    assert not await watched.goes_round(), "nobody is there"
+    watched.ledger.assume(watched.world.machine.uid, Held("a", watched.world.machine.wanted))
+    assert await watched.goes_round()
+    watched.ours = False
+    assert not await watched.goes_round(), "they are another's"
+
+
+async def test_a_host_that_fell_silent_is_asked_until_it_answers(watched: Watched) -> None:
+    """Whoever has machines there later must not wait for that."""
+    watched.ours, watched.troubled = False, True
+    assert await watched.goes_round()
