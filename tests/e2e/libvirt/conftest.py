@@ -12,14 +12,14 @@ import pytest
 
 from api import Api
 from e2e.conftest import Stage
-from e2e.libvirt.moving import reached_by_tls
-from fleet import shared_fleet
+from e2e.libvirt.moving import FleetStage, fleet_stage, reached_by_tls
+from fleet import own_fleet, shared_fleet
 from guest_images import directory_with_tiny
 from image_server import ImageServer, image_server
 from libvirt_daemon import LibvirtDaemon, shared_daemon
 from machines import virtual_machine
 from novacron.localcluster.controlplane import ControlPlane
-from novacron.localcluster.hypervisor import Hypervisor
+from novacron.localcluster.hypervisor import Fleet, Hypervisor
 from operators import RunningOperator
 
 Object = dict[str, Any]
@@ -147,3 +147,19 @@ def real(
     scene.clear()
     assert stage.left_behind() == (set(), set())
     stage.outside.close()
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    """Two real hosts that the tests of a module break and mend."""
+    with own_fleet() as hosts:
+        yield hosts
+
+
+@pytest.fixture(params=["shared"])
+def stage(
+    request: pytest.FixtureRequest, libvirt_operator: RunningOperator, api: Api, fleet: Fleet
+) -> Iterator[FleetStage]:
+    """Those two with their disks in one place, unless a test asks for another pool."""
+    with fleet_stage(libvirt_operator, api, fleet, request.param) as found:
+        yield found

@@ -6,13 +6,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from api import Api
-from e2e.libvirt.moving import SLOW, FleetStage, fleet_stage
-from fleet import daemon_of, own_fleet
+from e2e.libvirt.moving import SLOW, FleetStage
+from fleet import daemon_of
 from inside_guest import agent_answers, inside
 from machines import condition
-from novacron.localcluster.hypervisor import Fleet, Hypervisor
-from operators import RunningOperator, eventually
+from novacron.localcluster.hypervisor import Hypervisor
+from operators import eventually
 from rights import ROOT
 
 pytestmark = [
@@ -24,22 +23,6 @@ FENCE = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
 POOL = "/var/lib/libvirt/novacron"
 # Ten times over it is enough for the machine; what the guest wrote is more than that.
 ROOM_MIB, WRITTEN_MIB = 40, 60
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[Fleet]:
-    """Two hosts that these tests break."""
-    with own_fleet() as hosts:
-        yield hosts
-
-
-@pytest.fixture(params=["shared"])
-def stage(
-    request: pytest.FixtureRequest, libvirt_operator: RunningOperator, api: Api, fleet: Fleet
-) -> Iterator[FleetStage]:
-    """The two hosts with disks in one place, unless a test asks for another one."""
-    with fleet_stage(libvirt_operator, api, fleet, request.param) as found:
-        yield found
 
 
 def test_the_source_loses_its_power_amid_a_move_and_one_guest_begins_anew(

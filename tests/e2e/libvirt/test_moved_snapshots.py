@@ -1,17 +1,12 @@
 """Machines with snapshots move, and begin anew elsewhere: the snapshots are where the disks are."""
 
-from collections.abc import Iterator
-
 import libvirt
 import pytest
 
-from api import Api
-from e2e.libvirt.moving import FleetStage, fleet_stage, result
-from fleet import own_fleet
+from e2e.libvirt.moving import FleetStage, result
 from inside_guest import agent_answers, inside
 from machines import Object, condition
-from novacron.localcluster.hypervisor import Fleet
-from operators import RunningOperator, eventually
+from operators import eventually
 from rights import ROOT
 
 pytestmark = [
@@ -20,22 +15,6 @@ pytestmark = [
 ]
 
 FENCE = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[Fleet]:
-    """Two hosts that these tests break."""
-    with own_fleet() as hosts:
-        yield hosts
-
-
-@pytest.fixture(params=["shared"])
-def stage(
-    request: pytest.FixtureRequest, libvirt_operator: RunningOperator, api: Api, fleet: Fleet
-) -> Iterator[FleetStage]:
-    """The two hosts with disks in one place, unless a test asks for another one."""
-    with fleet_stage(libvirt_operator, api, fleet, request.param) as found:
-        yield found
 
 
 def noted(stage: FleetStage, obj: Object, number: int) -> str:

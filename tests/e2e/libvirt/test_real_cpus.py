@@ -11,7 +11,7 @@ import pytest
 from api import Api
 from e2e.conftest import Stage
 from e2e.libvirt.moving import FleetStage, result
-from fleet import daemon_of, own_fleet
+from fleet import daemon_of
 from machines import Object, condition
 from novacron.localcluster.hypervisor import Fleet, Hypervisor
 from operators import RunningOperator
@@ -35,12 +35,6 @@ export QEMU_MODULE_DIR=/usr/lib/x86_64-linux-gnu/qemu
 for each in /usr/share/qemu /usr/share/seabios /usr/lib/ipxe/qemu; do args+=(-L "$each"); done
 exec {real} "${{args[@]}}"
 """
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[Fleet]:
-    with own_fleet() as hosts:
-        yield hosts
 
 
 @pytest.fixture

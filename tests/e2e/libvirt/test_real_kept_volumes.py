@@ -9,7 +9,6 @@ import pytest
 
 from api import Api
 from e2e.libvirt.moving import FleetStage, fleet_stage
-from fleet import own_fleet
 from machines import Object
 from novacron.localcluster.hypervisor import Fleet
 from operators import RunningOperator, eventually
@@ -22,12 +21,6 @@ pytestmark = [
 
 NFS = {"name": "nfs", "pool": "shared", "shared": True}
 DATA = {"name": "data", "size": "32Mi", "storageClass": "nfs"}
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[Fleet]:
-    with own_fleet() as hosts:
-        yield hosts
 
 
 @pytest.fixture

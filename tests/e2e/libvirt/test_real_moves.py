@@ -18,7 +18,7 @@ import pytest
 from api import Api
 from e2e.conftest import Stage
 from e2e.libvirt.moving import SLOW, FleetStage, fleet_stage, result
-from fleet import kill_daemon, own_fleet
+from fleet import kill_daemon
 from inside_guest import agent_answers, inside
 from machines import condition
 from novacron.localcluster.hypervisor import Fleet, Hypervisor
@@ -31,13 +31,6 @@ pytestmark = pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
 GRACE_SECONDS = 3
 BYTES_A_SECOND = 10_000_000
 MIB = 1024 * 1024
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[Fleet]:
-    """Two hosts that these tests break."""
-    with own_fleet() as hosts:
-        yield hosts
 
 
 @pytest.fixture
