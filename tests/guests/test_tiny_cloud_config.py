@@ -29,6 +29,7 @@ network:
       mtu: 1400
       addresses: [10.0.2.77/24, "fd00::77/64"]
       gateway4: 10.0.2.2
+      gateway6: "fd00::1"
       routes:
         - {{to: 10.50.0.0/16, via: 10.0.2.3, metric: 7}}
       nameservers: {{addresses: [10.0.2.3], search: [example.test]}}
@@ -160,6 +161,7 @@ def test_the_network_is_as_told(guest):
     routes = guest.shell("ip route")
     assert "default via 10.0.2.2 dev eth0" in routes
     assert "10.50.0.0/16 via 10.0.2.3 dev eth0" in routes
+    assert "default via fd00::1 dev eth0" in guest.shell("ip -6 route")
     assert guest.shell("cat /etc/resolv.conf") == "nameserver 10.0.2.3\nsearch example.test"
     assert "0% packet loss" in guest.shell("ping -c 1 -W 5 10.0.2.2")
 
