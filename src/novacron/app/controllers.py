@@ -88,6 +88,7 @@ class Controllers:
             self.ledger,
             self._wake,
             lambda owner: self.ownership.owns(owner.key),
+            lambda: bool(self.ownership.held),
             self.settings.reconcile_interval,
         )
         self.drivers.news = self.inventory.heard

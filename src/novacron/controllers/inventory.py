@@ -27,13 +27,15 @@ class InventoryWatch:
 
     ``wake`` gets the owner of a machine; it belongs to another process's shard or to none, then
     nothing happens. ``is_ours`` says which belong to this one: a host that has none of those is
-    left to others. Usage counts as a change only where it is worth a write.
+    left to others. ``is_at_work`` is not true of a process that only stands by. Usage counts as a
+    change only where it is worth a write.
     """
 
     drivers: DriverPool
     ledger: Ledger
     wake: Callable[[Owner], None]
     is_ours: Callable[[Owner], bool]
+    is_at_work: Callable[[], bool]
     interval: timedelta
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _before: dict[str, dict[str, Observed]] = field(default_factory=dict)
@@ -64,6 +66,9 @@ class InventoryWatch:
         """Say whether this process has machines on a host, or waits for it to answer again."""
         if self.drivers.trouble(host):
             return True
+        declared = self.ledger.declared.get(host)
+        if declared is not None and declared.down_since is not None and self.is_at_work():
+            return True  # what is left there is to be removed when it is back
         owners = map(self.ledger.owners.get, self.ledger.machines_on(host))
         return any(owner is not None and self.is_ours(owner) for owner in owners)
 
@@ -145,8 +150,7 @@ class InventoryWatch:
     def noted(self, host: str, seen: Observed) -> None:
         """Take note of how a round left a machine: what the next look finds the same is no news."""
         self._outdate(seen.uid)
-        if (known := self._before.get(host)) is not None:
-            known[seen.uid] = seen
+        self._before.setdefault(host, {})[seen.uid] = seen
 
     def heard(self, uid: str) -> None:
         """Have a machine looked at of which its host told news."""

@@ -6,7 +6,7 @@ cordons and hosts that are down for a while are left to who chooses a host when 
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,8 +16,11 @@ from novacron.core.driver import Capability
 from novacron.core.host import DeclaredHost
 from novacron.core.machine import Machine
 from novacron.core.migration import NO_CERTIFICATES, NO_OTHER_HOST, uncertified
+from novacron.core.offer import Offer, OfferKind
 
 __all__ = ["Obstacle", "Prospects"]
+
+NOT_ASKED_YET = Offer(OfferKind.CAPABILITY, "*")
 
 
 class Obstacle(NamedTuple):
@@ -34,15 +37,16 @@ class _Kind(NamedTuple):
     cpu: Cpu | None
     encrypts: bool
 
-    def takes_over(self, other: "_Kind") -> bool:
-        if self.driver != other.driver:
-            return False
-        return self.cpu is None or other.cpu is None or self.cpu.can_take_over(other.cpu)
+    def gives(self, cpu: Cpu | None) -> bool:
+        return self.cpu is None or cpu is None or self.cpu.can_take_over(cpu)
 
 
 class _Traveller(NamedTuple):
+    """Machines on one host that are alike; ``cpu`` is the word for that of a running guest."""
+
     host: str
     encrypted: bool
+    cpu: str
 
 
 @dataclass(slots=True)
@@ -65,7 +69,7 @@ class Prospects:
         """Return what keeps a machine from every other host, whenever it would be asked."""
         if host is None:
             return None
-        traveller = _Traveller(host, machine.move_policy.encrypted)
+        traveller = _Traveller(host, machine.move_policy.encrypted, machine.guest_cpu)
         if traveller not in self._told:
             self._told[traveller] = self._answer(traveller)
         return self._told[traveller]
@@ -76,13 +80,22 @@ class Prospects:
             return None  # it is none of ours, or its driver moves machines otherwise or never
         if traveller.encrypted and not here.encrypts:
             return Obstacle(NO_CERTIFICATES, uncertified(f"host {traveller.host} has no"))
-        others = [kind for kind, count in self._counts.items() if count > (kind == here)]
-        able = [kind for kind in others if kind.takes_over(here)]
-        if not able:
-            return Obstacle(NO_OTHER_HOST, _why_none(here, others))
-        if traveller.encrypted and not any(kind.encrypts for kind in able):
+        # Its host may have got another one since it was started, or it came from elsewhere.
+        own = self.ledger.table.cpus.called(traveller.cpu) if traveller.cpu else None
+        return self._elsewhere(here, own or here.cpu, encrypted=traveller.encrypted)
+
+    def _elsewhere(self, here: _Kind, cpu: Cpu | None, *, encrypted: bool) -> Obstacle | None:
+        others = [
+            kind
+            for kind, count in self._counts.items()
+            if kind.driver == here.driver and count > (kind == here)
+        ]
+        if not others:
+            return Obstacle(NO_OTHER_HOST, f"there is no other host with driver {here.driver}")
+        if encrypted and not any(kind.encrypts for kind in others):
             return Obstacle(NO_CERTIFICATES, uncertified("no other host has"))
-        return None
+        safe = [kind for kind in others if kind.encrypts or not encrypted]
+        return None if any(kind.gives(cpu) for kind in safe) else _no_such_cpu(cpu, safe, others)
 
     def host_changed(self, name: str) -> None:
         """Take note of what a host says now, and have the machines looked at that this is about."""
@@ -98,9 +111,9 @@ class Prospects:
             self._counts[now] += 1
         else:
             del self._kinds[name]
-            for encrypted in (False, True):
-                self._told.pop(_Traveller(name, encrypted), None)
         self._tell()
+        if now is None:
+            self._told = {each: said for each, said in self._told.items() if each.host != name}
 
     def _tell(self) -> None:
         for traveller, before in self._told.items():
@@ -111,16 +124,19 @@ class Prospects:
 
 
 def _kind(host: DeclaredHost | None) -> _Kind | None:
-    if host is None or not host.can(Capability.LIVE_MIGRATION.value):
+    """Return what a host is for those that travel; nothing before it was asked what it can do."""
+    if host is None or NOT_ASKED_YET in host.offers:
+        return None
+    if not host.can(Capability.LIVE_MIGRATION.value):
         return None
     return _Kind(host.driver, host.cpu, host.can(Capability.ENCRYPTED_MIGRATION.value))
 
 
-def _why_none(here: _Kind, others: list[_Kind]) -> str:
-    if not any(kind.driver == here.driver for kind in others):
-        return f"there is no other host with driver {here.driver}"
-    assert here.cpu is not None
-    return (
-        f"no other host can give it the CPU that its host has ({here.cpu.model}): "
-        "set spec.libvirt.cpuModel of the Hosts to one that all have"
+def _no_such_cpu(cpu: Cpu | None, safe: Sequence[_Kind], others: Sequence[_Kind]) -> Obstacle:
+    assert cpu is not None, "any host has a CPU that nobody knows"
+    who = "no other host" if len(safe) == len(others) else "no other host that has certificates"
+    return Obstacle(
+        NO_OTHER_HOST,
+        f"{who} can give it the CPU that it has ({cpu.model}): set spec.libvirt.cpuModel of the "
+        "Hosts to one that all have",
     )

@@ -43,6 +43,7 @@ class Watched:
             ledger,
             self.woken.append,
             lambda _: self.ours,
+            lambda: self.ours,
             timedelta(seconds=30),
             self.pause,
         )

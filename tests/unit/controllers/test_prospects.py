@@ -75,7 +75,7 @@ class Fleet:
         """Have a machine hold something of a host."""
         self.ledger.assume(f"vm-{on}", Held(on, SIZE))
 
-    def obstacle(self, on: str, *, encrypted: bool = False) -> tuple[str, str]:
+    def obstacle(self, on: str, *, encrypted: bool = False, cpu: str = "") -> tuple[str, str]:
         """Return reason and message of what keeps a machine where it is; two empty ones if none."""
         machine = Machine(
             uid=f"vm-{on}",
@@ -86,6 +86,7 @@ class Fleet:
             power=Power.ON,
             host=on,
             move_policy=MovePolicy(encrypted=encrypted),
+            guest_cpu=cpu,
         )
         return self.prospects.obstacle(machine, on) or ("", "")
 
@@ -99,12 +100,14 @@ def fleet() -> Fleet:
 
 
 def test_a_host_that_is_alone_has_nowhere_to_send_machines(fleet: Fleet) -> None:
-    """Until another one of its kind is declared, whether anybody reached that one yet or not."""
+    """Until another one of its kind has been asked what it can do."""
     fleet.tell("a")
     assert fleet.obstacle("a") == ("NoOtherHost", "there is no other host with driver simulation")
     fleet.tell("far", driver="libvirt")
     assert fleet.obstacle("a")[0] == "NoOtherHost"
     fleet.tell("b", None)
+    assert fleet.obstacle("a")[0] == "NoOtherHost"
+    fleet.tell("b")
     assert fleet.obstacle("a") == NONE
 
 
@@ -128,10 +131,20 @@ def test_a_machine_can_go_where_its_cpu_is_and_not_where_it_is_not(fleet: Fleet)
     assert fleet.obstacle("old") == NONE
     reason, message = fleet.obstacle("new")
     assert reason == "NoOtherHost"
-    assert message.startswith("no other host can give it the CPU that its host has (Skylake)")
+    assert message.startswith("no other host can give it the CPU that it has (Skylake)")
     assert "spec.libvirt.cpuModel" in message
     fleet.tell("newer", cpu=["sse4", "avx512", "amx"])
     assert fleet.obstacle("new") == NONE
+
+
+def test_a_guest_that_came_from_a_lesser_cpu_can_go_back_to_it(fleet: Fleet) -> None:
+    """What counts is the one that it was started with."""
+    fleet.tell("old", cpu=["sse4"])
+    fleet.tell("new", cpu=["sse4", "avx512"])
+    started_on = fleet.ledger.declared["old"].cpu
+    assert started_on is not None
+    assert fleet.obstacle("new", cpu=started_on.key) == NONE
+    assert fleet.obstacle("new")[0] == "NoOtherHost"
 
 
 def test_only_machines_that_are_to_travel_encrypted_ask_for_certificates(fleet: Fleet) -> None:
@@ -147,11 +160,14 @@ def test_only_machines_that_are_to_travel_encrypted_ask_for_certificates(fleet: 
 
 
 def test_certificates_on_one_host_alone_are_of_no_use(fleet: Fleet) -> None:
-    """There is nowhere to go, also where the one other host that has some has another CPU."""
+    """There is nowhere to go. Where another one has some and another CPU, it could go stopped."""
     fleet.tell("a", cpu=["sse4"])
     fleet.tell("b", ["LiveMigration"], cpu=["sse4"])
-    fleet.tell("c", cpu=["neon"])
     assert "no other host has certificates" in fleet.obstacle("a", encrypted=True)[1]
+    fleet.tell("c", cpu=["neon"])
+    reason, message = fleet.obstacle("a", encrypted=True)
+    assert reason == "NoOtherHost"
+    assert message.startswith("no other host that has certificates can give it the CPU")
     fleet.tell("d", cpu=["sse4"])
     assert fleet.obstacle("a", encrypted=True) == NONE
 

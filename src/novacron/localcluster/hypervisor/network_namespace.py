@@ -41,8 +41,10 @@ class NetworkNamespace:
         # Connections that still have something to say keep a namespace for minutes, nameless and
         # with all that is in it, and answer whoever is at the other end.
         found = _run("-json", "-netns", self.name, "link", "show", "type", "veth").stdout
-        for link in json.loads(found or "[]"):
-            ip("-netns", self.name, "link", "delete", link["ifname"])
+        # Of links of other kinds there is an entry with nothing in it.
+        for name in (link.get("ifname") for link in json.loads(found or "[]")):
+            if name:
+                ip("-netns", self.name, "link", "delete", name)
 
 
 def ip(*arguments: str) -> None:
