@@ -15,6 +15,7 @@ from novacron.core.migration import (
     HAS_DEVICES,
     NO_CERTIFICATES,
     NO_OTHER_HOST,
+    uncertified,
 )
 from novacron.core.move import MoveReport, MoveResult
 from novacron.core.offer import Offer, OfferKind
@@ -28,7 +29,8 @@ NEVER = frozenset({"DriverCannotMigrate", NO_CERTIFICATES})
 
 # As many as a drain moves at a time unless it is told otherwise.
 EVICTED_AT_ONCE = 2
-ENCRYPTED = frozenset({Offer(OfferKind.CAPABILITY, Capability.ENCRYPTED_MIGRATION.value)})
+ENCRYPTION = Capability.ENCRYPTED_MIGRATION.value
+ENCRYPTED = frozenset({Offer(OfferKind.CAPABILITY, ENCRYPTION)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +132,13 @@ def _by_wishes(machine: Machine, ledger: Ledger, host: DeclaredHost | None) -> B
     return Bid(f"host {host.name} {said}")
 
 
-def live_or_not(machine: Machine, bid: Bid) -> bool | Refused:
-    """Say whether the machine moves while it runs, is stopped for it, or stays."""
+def live_or_not(machine: Machine, bid: Bid, source: DeclaredHost | None = None) -> bool | Refused:
+    """Say whether the machine moves while it runs, is stopped for it, or stays on ``source``."""
     if bid.lost:
         return False
-    if bid.to is not None and bid.to == machine.host:
-        return Refused("AlreadyThere", f"it is on host {bid.to}")
     movable = machine.condition("LiveMigratable")
-    if movable is not None and movable.reason in NEVER:
-        return Refused(movable.reason, movable.message)
+    if (refused := _hopeless(machine, bid, source, movable)) is not None:
+        return refused
     if movable is not None and movable.reason == NO_OTHER_HOST:
         movable = None  # who chooses a host says of each why not, and one may just have come
     if machine.power is Power.OFF or (machine.devices and bid.stop_allowed):
@@ -146,6 +146,19 @@ def live_or_not(machine: Machine, bid: Bid) -> bool | Refused:
     if machine.devices:
         return Refused(HAS_DEVICES, DEVICES_STAY)
     return _while_it_runs(machine, bid, movable)
+
+
+def _hopeless(
+    machine: Machine, bid: Bid, source: DeclaredHost | None, movable: Condition | None
+) -> Refused | None:
+    """Return why a machine stays, whether it may be stopped or not."""
+    if bid.to is not None and bid.to == machine.host:
+        return Refused("AlreadyThere", f"it is on host {bid.to}")
+    if machine.move_policy.encrypted and source is not None and not source.can(ENCRYPTION):
+        return Refused(NO_CERTIFICATES, uncertified(f"host {source.name} has no"))
+    if movable is not None and movable.reason in NEVER:
+        return Refused(movable.reason, movable.message)
+    return None
 
 
 def _while_it_runs(machine: Machine, bid: Bid, movable: Condition | None) -> bool | Refused:

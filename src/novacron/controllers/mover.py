@@ -132,7 +132,7 @@ class Mover:
         if bid.at_once and len(self.ledger.moves_from(machine.host)) >= bid.at_once:
             self._waiting.enter(Key(machine.namespace, machine.name))
             return None
-        live = live_or_not(machine, bid)
+        live = live_or_not(machine, bid, self.ledger.declared.get(machine.host))
         if isinstance(live, Refused):
             return await self._refuse(obj, machine, bid, live)
         decision, live = self._choose(machine, bid, live=live)

@@ -5,18 +5,18 @@ up on both hosts each time, so a process that died in the middle of it is follow
 on. The machine is its target's only once it is seen there and no longer on its way.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeGuard
 
-from novacron.controllers.round import Happening, Round
+from novacron.controllers.round import HOOK_RUNNING, Happening, Round
 from novacron.core.driver import Drivers
 from novacron.core.errors import Busy, DriverError, Unreachable
 from novacron.core.machine import Machine, MachinePlan, MachineRef, Observed, Power
 from novacron.core.migration import LiveMigration, Luggage
 from novacron.core.move import Move, MoveProgress, MoveReport, MoveResult
-from novacron.core.report import MIGRATING
+from novacron.core.report import MIGRATING, STOPPING_TO_MOVE
 from novacron.core.steps import Done, Outcome, Wait
 
 __all__ = ["MOVED", "Passage", "Silent"]
@@ -46,7 +46,10 @@ def _has_come(there: Sight) -> TypeGuard[Observed]:
 
 @dataclass(slots=True)
 class Passage:
-    """One machine between two hosts in one round."""
+    """One machine between two hosts in one round.
+
+    ``before_stop`` does what is to be done before a guest is stopped, and says what that waits for.
+    """
 
     machine: Machine
     move: Move
@@ -54,6 +57,7 @@ class Passage:
     may_act: Callable[[], object]
     now: datetime
     grace: timedelta
+    before_stop: Callable[[Observed], Awaitable[Wait | None]]
     happened: list[Happening] = field(default_factory=list)
 
     async def advance(self) -> Round:
@@ -107,31 +111,49 @@ class Passage:
             return await self._stay(here, MoveResult.FAILED, "DriverCannotMigrate", reason)
         if here.power is Power.OFF and self.move.live:
             return await self._stay(here, MoveResult.FAILED, "GuestStopped", "it does not run")
-        if here.power is Power.ON and not self.move.live:
-            return await self._stop_first(here)
         self.may_act()
         try:
-            luggage = await source.pack(self.machine.ref)
-            destination = await target.welcome(self._plan(), luggage)
-            await source.send(self.machine.ref, destination, self.machine.move_policy)
+            if self._is_to_be_stopped(here) and self._is_stopping:
+                return await self._stop_first(here, source)
+            return await self._begin(here, source, target)
         except Busy as error:
             return self._wait(here, MIGRATING, str(error), error.after)
         except DriverError as error:
             return await self._stay(here, MoveResult.FAILED, error.reason, str(error))
+
+    async def _begin(self, here: Observed, source: LiveMigration, target: LiveMigration) -> Round:
+        luggage = await source.pack(self.machine.ref)
+        destination = await target.welcome(self._plan(), luggage)
+        if self._is_to_be_stopped(here):  # not for nothing: it could be taken in
+            return await self._stop_first(here, source)
+        await source.send(self.machine.ref, destination, self.machine.move_policy)
         if self._report.started is None:
             self._tell("Migrating", f"moves from host {self.move.source} to {self.move.target}")
         return self._wait(replace(here, changing="move"), MIGRATING, "begins", SOON)
 
-    async def _stop_first(self, here: Observed) -> Round:
+    def _is_to_be_stopped(self, here: Observed) -> bool:
+        return here.power is Power.ON and not self.move.live
+
+    @property
+    def _is_stopping(self) -> bool:
+        """Say whether the guest was asked to stop, or something is done for it before that."""
+        claim = self.machine.condition(MOVED)
+        return claim is not None and claim.reason in (HOOK_RUNNING, STOPPING_TO_MOVE)
+
+    async def _stop_first(self, here: Observed, source: LiveMigration) -> Round:
         """Stop a guest that cannot be moved while it runs; whoever asked agreed to that."""
         driver = self.drivers.named(self.move.source)
         assert driver is not None
-        begun = self._report.started
-        force = begun is not None and self.now - begun >= self.grace
+        if (waits := await self.before_stop(here)) is not None:
+            return self._wait(here, waits.reason, waits.message, waits.after or LOOK)
+        await source.cancel_move(self.machine.ref)  # one that is only up to be sent hears nothing
+        claim = self.machine.condition(MOVED)
+        asked = claim.probed if claim and claim.reason == STOPPING_TO_MOVE else None
+        force = asked is not None and self.now - asked >= self.grace
         if force or not here.changing:
             self.may_act()
             await driver.set_power(self.machine.ref, Power.OFF, force=force)
-        return self._wait(here, MIGRATING, "is stopped first", LOOK)
+        return self._wait(here, STOPPING_TO_MOVE, "is stopped first", LOOK)
 
     async def _progress(self) -> MoveProgress | None:
         """Tell how far the machine is, if it is being sent."""
@@ -152,12 +174,19 @@ class Passage:
         target = self._mover(self.move.target)
         assert target is not None
         self.may_act()
-        plan = self._plan()
-        progress = await target.arrived(plan, await self._left_behind(), live=self.move.live)
+        try:
+            progress = await self._arrived(target)
+        except DriverError as error:
+            after = error.after if isinstance(error, Busy) else LATER
+            return self._wait(there, error.reason, str(error), after)
         left = await self._clear(self.move.source, self.move.target)
         seen = await self._observe(self.move.target) or there
         self._tell("Migrated", f"moved from host {self.move.source} to {self.move.target}")
         return self._end(seen, MoveResult.SUCCEEDED, "", "", progress, left)
+
+    async def _arrived(self, target: LiveMigration) -> MoveProgress:
+        luggage = await self._left_behind()
+        return await target.arrived(self._plan(), luggage, live=self.move.live)
 
     async def _left_behind(self) -> Luggage | None:
         source = self._mover(self.move.source)
@@ -171,6 +200,12 @@ class Passage:
     ) -> Round:
         """End the move with the machine where it was, and nothing of it where it did not go."""
         self.may_act()
+        source = self._mover(self.move.source)
+        if here is not None and source is not None and not self.move.live:
+            try:
+                await source.cancel_move(self.machine.ref)
+            except DriverError as error:
+                return self._wait(here, error.reason, str(error), LATER)
         left = await self._clear(self.move.target, self.move.source)
         stays = f"stays on host {self.move.source}: {message}"
         self._tell(f"Migration{result}", stays, warning=result is MoveResult.FAILED)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from novacron.controllers.hooks import before_stop
 from novacron.controllers.leftovers import removed_from, tidied
 from novacron.controllers.machine import DELETION, LIFECYCLE, REMOVED
-from novacron.controllers.passage import Passage
+from novacron.controllers.passage import MOVED, Passage
 from novacron.controllers.relocating import relocate
 from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
@@ -16,6 +17,7 @@ from novacron.core.driver import Driver, Drivers, Identified
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import Machine, Observed
 from novacron.core.move import Move, MoveReport
+from novacron.core.report import STOPPING_TO_MOVE
 from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
 
 __all__ = ["MachineReconciler"]
@@ -82,7 +84,24 @@ class MachineReconciler:
             return _silent(error)
 
     def _passage(self, machine: Machine, move: Move) -> Passage:
-        return Passage(machine, move, self.drivers, self.may_act, self.now(), self.grace)
+        happened: list[Happening] = []
+
+        async def before(here: Observed) -> Wait | None:
+            driver = self.drivers.named(move.source)
+            assert driver is not None
+            scope = self._scope(machine, driver, here)
+            scope.happened = happened
+            return await before_stop(scope, MOVED, STOPPING_TO_MOVE)
+
+        now = self.now()
+        return Passage(machine, move, self.drivers, self.may_act, now, self.grace, before, happened)
+
+    def _scope(self, machine: Machine, driver: Driver, seen: Observed | None) -> Scope:
+        return Scope(
+            *(machine, driver, seen, self.may_act, self.now(), self.grace),
+            restarts=self.restarts,
+            requests=self.requests,
+        )
 
     async def _withdrawn(self, machine: Machine) -> Outcome | None:
         """Remove a machine from wherever else it may be; return what that waits for, if so."""
@@ -106,10 +125,7 @@ class MachineReconciler:
             seen = None if self._is_new(machine) else await self._look(driver, machine)
         except DriverError as error:
             return Round({first: _silent(error)})
-        now = self.now()
-        scope = Scope(
-            machine, driver, seen, self.may_act, now, self.grace, self.restarts, self.requests
-        )
+        scope = self._scope(machine, driver, seen)
         outcomes = await run_steps(steps, scope)
         tended = Tended() if machine.deleting else await tend(scope)
         moved = None if machine.deleting else await self._relocated(scope)

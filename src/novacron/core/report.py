@@ -10,12 +10,22 @@ from novacron.core.move import MoveReport
 from novacron.core.snapshot import SnapshotReport
 from novacron.core.steps import Blocked, Done, Outcome
 
-__all__ = ["MIGRATING", "MachineReport", "Phase", "phase_of", "placed_of", "ready_of"]
+__all__ = [
+    "MIGRATING",
+    "STOPPING_TO_MOVE",
+    "MachineReport",
+    "Phase",
+    "phase_of",
+    "placed_of",
+    "ready_of",
+]
 
 # Reasons of a step that could not look at the machine.
 UNSEEN = frozenset({"HostUnreachable", "HostTrouble", "OtherHost"})
 # The reason of a step that waits for a move.
 MIGRATING = "Migrating"
+# On its way too: it cannot move while it runs, so it is stopped first.
+STOPPING_TO_MOVE = "StoppingToMove"
 
 
 class Phase(StrEnum):
@@ -54,7 +64,7 @@ def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcom
     last = next(reversed(outcomes.values()), None)
     if seen is None:
         return Phase.FAILED if isinstance(last, Blocked) else _unseen(machine, last)
-    if last is not None and last.reason == MIGRATING:
+    if last is not None and last.reason in (MIGRATING, STOPPING_TO_MOVE):
         return Phase.MIGRATING
     if seen.power is Power.ON:
         return Phase.RUNNING

@@ -104,9 +104,11 @@ def test_snapshots_come_along_while_the_guest_runs(stage: FleetStage) -> None:
 def test_a_drained_host_is_left_by_a_machine_that_has_snapshots_and_must_be_stopped(
     stage: FleetStage,
 ) -> None:
-    """With its owner's consent it is stopped, moved with its snapshots, and started."""
+    """With its owner's consent it is stopped, after its hook, moved with them, and started."""
     policy = {"allowLiveMigration": False}
-    obj = run_with_snapshots(stage, "settler", policy=policy)
+    program = {"command": ["/bin/sh", "-c", "echo packs >>/root/packed; sync"]}
+    hooks = {"preStop": {"exec": program}}
+    obj = run_with_snapshots(stage, "settler", policy=policy, lifecycle=hooks)
     drain = {"spec": {"drain": {"stopAllowed": True}}}
     stage.scene.api.patch_host(stage.hosts[0], drain)
     stage.scene.until_host(
@@ -114,6 +116,9 @@ def test_a_drained_host_is_left_by_a_machine_that_has_snapshots_and_must_be_stop
     )
     stage.scene.until_running("settler")
     assert stage.guests(obj) == [1]
+    with stage.domain(obj, 1) as domain:
+        eventually(lambda: agent_answers(domain), lambda: "its agent answers")
+        assert inside(domain, "cat /root/packed") == "packs", "once, before it left"
     require_going_back(stage, obj, 1)
     stage.scene.api.patch_host(stage.hosts[0], {"spec": {"drain": None}})
 

@@ -54,7 +54,7 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
         if domain.power is Power.ON:
             raise Busy(f"{plan.ref.name} is on host {builder.host.name} already")
         builder.remove(plan.ref.uid, domain, disks=False)  # left by one that came to nothing
-    draft = builder.draft(plan)
+    draft = builder.draft(plan, frozenset(disk.volume for disk in belongings.disks))
     pools = pools_of(draft)
     copied: list[str] = []
     for disk in belongings.disks:
@@ -80,6 +80,12 @@ def _is_to_be_copied(builder: Builder, name: str, disk: Belonging, snapshots: in
             f"host {host} does not see its disks, and its {snapshots} snapshots would not be in "
             "copies of them: delete the snapshots first, or have both hosts see one storage",
             reason=HAS_SNAPSHOTS,
+        )
+    if disk.readonly:
+        raise Rejected(
+            f"host {host} does not see volume {disk.volume}, which is only read, and such ones are "
+            "not copied: have both hosts see one storage, or take the volume off the machine",
+            reason="DisksOutOfReach",
         )
     pool.remove(disk.volume)  # one that is there was left by a move that came to nothing
     pool.empty(disk.volume, disk.capacity, disk.format)

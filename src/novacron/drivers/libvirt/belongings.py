@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
-    """One disk; of one that is only read, the bytes."""
+    """One disk; of the guest's first instructions, the bytes."""
 
     target: str
     pool: str
@@ -40,11 +40,7 @@ class Belonging:
     capacity: int
     marks: frozenset[str]
     content: bytes | None = None
-
-    @property
-    def readonly(self) -> bool:
-        """Say whether the guest only reads it."""
-        return self.content is not None
+    readonly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +127,7 @@ def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
     tree = ET.fromstring(domain.handle.XMLDesc(flags))  # noqa: S314 - libvirt's own
     pools: dict[str, tuple[Pool, frozenset[str]]] = {}
     found: list[Belonging] = []
+    seeds = {each.seed for each in (domain.configured, domain.running) if each is not None}
     for disk in tree.findall("devices/disk"):
         source, target, driver = disk.find("source"), disk.find("target"), disk.find("driver")
         if source is None or target is None or source.get("volume") is None:
@@ -144,10 +141,12 @@ def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
         there, marks = pools[name]
         volume = source.get("volume") or ""
         kind = (driver.get("type") if driver is not None else None) or "raw"
-        content = there.read(volume) if disk.find("readonly") is not None else None
+        # Others that are only read may be of any size.
+        content = there.read(volume) if volume in seeds else None
         dev = target.get("dev") or ""
         capacity = _capacity(there, domain, dev, volume)
-        found.append(Belonging(dev, name, volume, kind, capacity, marks, content))
+        readonly = disk.find("readonly") is not None
+        found.append(Belonging(dev, name, volume, kind, capacity, marks, content, readonly))
     return found
 
 

@@ -210,9 +210,9 @@ class Builder:
             raise
         return spare_name(plan.ref)
 
-    def draft(self, plan: MachinePlan) -> str:
-        """Return how a machine that comes from elsewhere would be written down here."""
-        volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
+    def draft(self, plan: MachinePlan, coming: frozenset[str]) -> str:
+        """Return how a machine would be written down here that comes with these volumes."""
+        volumes = fitted(self.storage.places(plan, OutOfCapacity, coming), ())
         name, seed = self._free_name(plan), seed_of(plan).name
         return self._writing.draft(plan, name, seed, volumes)
 

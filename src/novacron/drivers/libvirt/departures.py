@@ -18,7 +18,13 @@ from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.libvirt.arrivals import Reception
 from novacron.drivers.libvirt.errors import NO_ROOM, sentence
 from novacron.drivers.libvirt.look import Domain
-from novacron.drivers.libvirt.travel import adapted, with_plain_cpu, without_hardware
+from novacron.drivers.libvirt.travel import (
+    adapted,
+    is_up_to_be_sent,
+    marked_as_sent,
+    with_plain_cpu,
+    without_hardware,
+)
 
 __all__ = ["Route", "abort", "depart", "explained", "progress_of"]
 
@@ -74,7 +80,7 @@ def depart(domain: Domain, route: Route, policy: MovePolicy) -> None:
     flags = _flags(route, policy, cold=True)
     # It never runs, so it need not have a CPU that only one of the hosts has, nor their hardware.
     bare = without_hardware(written)
-    handle = handle.connect().defineXML(with_plain_cpu(bare))
+    handle = handle.connect().defineXML(marked_as_sent(with_plain_cpu(bare)))
     try:
         handle.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
         handle.migrateToURI3(route.uri, _wishes(handle, route, policy, bare), flags)
@@ -139,9 +145,13 @@ def progress_of(domain: Domain | None) -> MoveProgress | None:
 
 
 def abort(domain: Domain | None) -> None:
-    """Have a machine not sent any further."""
-    if domain is not None and progress_of(domain) is not None:
+    """Have a machine not sent any further, and not be up for that alone."""
+    if domain is None or domain.power is Power.OFF:
+        return
+    if progress_of(domain) is not None:
         domain.handle.abortJob()
+    elif is_up_to_be_sent(domain.handle):
+        domain.handle.destroy()
 
 
 def explained(error: libvirt.libvirtError, route: Route) -> DriverError:

@@ -26,13 +26,20 @@ class Storage:
     own: Pool
 
     def places(
-        self, plan: MachinePlan, refusal: type[OutOfCapacity | Rejected]
+        self,
+        plan: MachinePlan,
+        refusal: type[OutOfCapacity | Rejected],
+        coming: frozenset[str] = frozenset(),
     ) -> dict[str, tuple[Volume, str, str]]:
-        """Return pool and file of each volume; raise the refusal for one that cannot be here."""
+        """Return pool and file of each volume; raise the refusal for one that cannot be here.
+
+        ``coming`` are files that will be here with a machine that moves.
+        """
         found: dict[str, tuple[Volume, str, str]] = {}
         for volume in plan.volumes or ():
             pool = self._pool_for(volume, refusal)
-            found[volume.name] = (volume, pool.name, self._file(plan.ref, volume, pool, refusal))
+            file = self._file(plan.ref, volume, pool, refusal, coming)
+            found[volume.name] = (volume, pool.name, file)
         return found
 
     def pool(self, name: str) -> Pool:
@@ -106,11 +113,20 @@ class Storage:
             )
         return pool
 
-    def _file(self, ref: MachineRef, volume: Volume, pool: Pool, refusal: type[DriverError]) -> str:
+    def _file(
+        self,
+        ref: MachineRef,
+        volume: Volume,
+        pool: Pool,
+        refusal: type[DriverError],
+        coming: frozenset[str],
+    ) -> str:
         stem = stem_of(ref, volume)
         if volume.existing is None:
             return stem + (RAW if volume.access is Access.MANY else QCOW2)
-        there = next((stem + end for end in (QCOW2, RAW) if pool.find(stem + end)), None)
+        ends = (QCOW2, RAW)
+        there = next((stem + end for end in ends if stem + end in coming), None)
+        there = there or next((stem + end for end in ends if pool.find(stem + end)), None)
         if there is None:
             raise refusal(
                 f"there is no volume {volume.existing} of namespace {ref.namespace} in pool "

@@ -9,7 +9,7 @@ from novacron.core.machine import MachinePlan
 from novacron.drivers.simulation.host import SimulatedHost
 from novacron.drivers.simulation.store import Store
 
-__all__ = ["hand_over", "hand_over_anew", "handed_over"]
+__all__ = ["hand_over", "hand_over_anew", "handed_over", "require_devices"]
 
 TABLE = (
     "CREATE TABLE IF NOT EXISTS devices (host_id INTEGER NOT NULL, address TEXT NOT NULL, "
@@ -35,19 +35,25 @@ def hand_over_anew(store: Store, host: SimulatedHost, host_id: int, plan: Machin
     hand_over(store, host, host_id, plan)
 
 
-def hand_over(store: Store, host: SimulatedHost, host_id: int, plan: MachinePlan) -> None:
-    """Give a machine the devices that were chosen for it; all of them or none."""
+def require_devices(store: Store, host: SimulatedHost, host_id: int, plan: MachinePlan) -> None:
+    """Refuse a machine whose devices are not there, or somebody else's."""
     store.run(TABLE)
     store.run(FORGET_GONE)
     has = {device.address for device in host.devices}
     taken = {address for (address,) in store.run(TAKEN, host_id)}
-    row = store.machine(host_id, plan.ref.uid)
-    assert row is not None, "the machine was made or looked at in the same turn"
     for device in plan.devices:
         if device.address not in has:
             raise OutOfCapacity(f"host {host.name} has no device {device.address}")
         if device.address in taken:
             raise OutOfCapacity(f"device {device.address} of host {host.name} is in use")
+
+
+def hand_over(store: Store, host: SimulatedHost, host_id: int, plan: MachinePlan) -> None:
+    """Give a machine the devices that were chosen for it; all of them or none."""
+    require_devices(store, host, host_id, plan)
+    row = store.machine(host_id, plan.ref.uid)
+    assert row is not None, "the machine was made or looked at in the same turn"
+    for device in plan.devices:
         store.run(HAND_OVER, host_id, device.address, row.number)
 
 

@@ -8,7 +8,7 @@ from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.migration import Destination, Luggage, require_encryption
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.simulation.faults import Operation
-from novacron.drivers.simulation.hardware import hand_over_anew
+from novacron.drivers.simulation.hardware import hand_over_anew, require_devices
 from novacron.drivers.simulation.host_file import HostFile
 from novacron.drivers.simulation.room import require_room
 from novacron.drivers.simulation.store import MachineRow
@@ -77,6 +77,7 @@ class SimulatedMoves(HostFile):
                 held = turn.store.host(turn.host_id).held
                 if not self._comes_here(turn, plan.ref):
                     require_room(self._host, held, plan.resources)
+                    require_devices(turn.store, self._host, turn.host_id, plan)
         tls = self._host.migration_tls
         return Destination(self._host.name, {FILE: str(self._path), TLS: tls})
 

@@ -1,0 +1,103 @@
+"""What moves of stopped machines leave behind, and which of their volumes come along."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import libvirt
+import pytest
+
+from conformance.pairs import Mover, Pair, real
+from fleet import shared_fleet
+from novacron.core.errors import Rejected
+from novacron.core.machine import MachinePlan, Observed, Power
+from novacron.core.move import MovePolicy
+from novacron.core.volume import Access, Volume
+from novacron.drivers.libvirt.domain import domain_uuid
+from novacron.drivers.libvirt.travel import marked_as_sent
+from rights import ROOT
+
+pytestmark = pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
+
+
+async def left_from_before(pair: Pair, here: Mover) -> str:
+    """Have a volume on host a that an earlier machine left; return its file."""
+    maker = replace(pair.plan("a"), volumes=(Volume("data", 16),))
+    await here.create(maker)
+    await pair.settled(here, "a")
+    await here.delete(maker.ref)
+    await pair.settled(here, "a")
+    outside = libvirt.open(shared_fleet().hosts[0].uri)
+    files = [
+        each.name() for pool in outside.listAllStoragePools() for each in pool.listAllVolumes()
+    ]
+    outside.close()
+    (kept,) = {name for name in files if name.startswith("volume-")}
+    return kept
+
+
+def id_of(file: str) -> str:
+    """Return what users call a volume."""
+    return file.removeprefix("volume-default.").rpartition(".")[0]
+
+
+async def moved(pair: Pair, here: Mover, there: Mover, plan: MachinePlan) -> Observed | None:
+    """Move a machine that is off from a to b, and settle it there."""
+    coming = replace(plan, ref=pair.plan("b").ref)
+    luggage = await here.pack(plan.ref)
+    destination = await there.welcome(coming, luggage)
+    await here.send(plan.ref, destination, MovePolicy())
+    assert await pair.settled(here, "a") is None
+    await there.arrived(coming, luggage, live=False)
+    await here.clear_out(plan.ref, await there.pack(coming.ref))
+    return await pair.settled(there, "b")
+
+
+@pytest.mark.parametrize("power", list(Power))
+async def test_only_a_guest_that_is_up_to_be_sent_is_ended_with_the_move(
+    tmp_path: Path, power: Power
+) -> None:
+    """Somebody began to send a machine that is off, and died; another one is just running."""
+    async with real(tmp_path, pool="shared") as pair:
+        here, ref = pair.connect("a"), pair.plan("a").ref
+        await here.create(pair.plan("a"))
+        await pair.settled(here, "a")
+        outside = libvirt.open(shared_fleet().hosts[0].uri)
+        domain = outside.lookupByUUIDString(domain_uuid(ref.uid))
+        if power is Power.OFF:
+            domain = outside.defineXML(marked_as_sent(domain.XMLDesc()))
+        domain.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+        await pair.connect("a").cancel_move(ref)
+        assert bool(domain.isActive()) is (power is Power.ON)
+        del domain
+        outside.close()
+
+
+@pytest.mark.parametrize("pool", ["shared", "novacron"])
+async def test_a_volume_that_was_there_before_its_machine_comes_along(
+    tmp_path: Path, pool: str
+) -> None:
+    """Whether both hosts see it or it is copied."""
+    async with real(tmp_path, pool=pool) as pair:
+        here, there = pair.connect("a"), pair.connect("b")
+        kept = await left_from_before(pair, here)
+        plan = replace(pair.plan("a"), volumes=(Volume("data", 16, existing=id_of(kept)),))
+        await here.create(plan)
+        await pair.settled(here, "a")
+        seen = await moved(pair, here, there, plan)
+        assert seen is not None
+        assert [each.name for each in seen.volumes] == ["data"]
+        assert pair.left_behind().count(kept) == 1
+
+
+async def test_a_volume_that_is_only_read_is_not_copied(tmp_path: Path) -> None:
+    """It may be of any size, and libvirt copies none: that is said before anything is done."""
+    async with real(tmp_path, pool="novacron") as pair:
+        here, there = pair.connect("a"), pair.connect("b")
+        kept = await left_from_before(pair, here)
+        only_read = Volume("data", 16, existing=id_of(kept), access=Access.READ_ONLY)
+        plan = replace(pair.plan("a"), volumes=(only_read,))
+        await here.create(plan)
+        await pair.settled(here, "a")
+        coming = replace(plan, ref=pair.plan("b").ref)
+        with pytest.raises(Rejected, match="which is only read"):
+            await there.welcome(coming, await here.pack(plan.ref))
