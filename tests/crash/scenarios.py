@@ -257,6 +257,7 @@ def move_within(bandwidth: str) -> Object:
 REAL_MOVES = (
     Scenario("move with disks", moved, patch=move_within("320Mbps"), second_host=True),
     Scenario("move", moved, patch=move_within("8Mbps"), second_host=True),
+    Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True),
     # One that would take ten minutes.
     Scenario(
         "cancel a move with large disks",

@@ -15,6 +15,7 @@ from novacron.localcluster.identity import PROC, Identity
 __all__ = ["end_processes", "processes_of", "remove_bridges"]
 
 GONE_WITHIN = timedelta(seconds=10)
+MOST_ROUNDS = 5
 INTERFACES = Path("/sys/class/net")
 
 
@@ -27,12 +28,17 @@ def processes_of(places: Places) -> list[Identity]:
 
 def end_processes(places: Places) -> bool:
     """End all of them at once; say whether there were any."""
-    found = processes_of(places)
-    for identity in found:
-        identity.signal(signal.SIGKILL)
-    for identity in found:
-        identity.wait(GONE_WITHIN)
-    return bool(found)
+    were_there = False
+    # One may begin another while they are looked for.
+    for _ in range(MOST_ROUNDS):
+        if not (found := processes_of(places)):
+            break
+        were_there = True
+        for identity in found:
+            identity.signal(signal.SIGKILL)
+        for identity in found:
+            identity.wait(GONE_WITHIN)
+    return were_there
 
 
 def remove_bridges(places: Places, namespace: str | None) -> None:
