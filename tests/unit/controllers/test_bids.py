@@ -1,0 +1,146 @@
+"""When a machine of a host that is off may begin anew, and who may move while it runs."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from machines import host
+from novacron.app.registry import HOST_KIND
+from novacron.controllers.bids import Bid, Refused, bid_of, live_or_not
+from novacron.controllers.ledger import Ledger
+from novacron.core.conditions import Condition
+from novacron.core.devices import HostDevice
+from novacron.core.machine import Machine, Power, Resources
+from novacron.core.move import MoveRequest
+from novacron.runtime.cache import Cache
+from novacron.runtime.resource import Resource
+
+HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
+NOON = datetime(2026, 11, 15, 12, tzinfo=UTC)
+GRACE = timedelta(minutes=1)
+FENCED = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+ASKED = Bid("asked for", urgent=True)
+AGREED = replace(ASKED, stop_allowed=True)
+RUNS = Condition("Ready", "True", "Running")
+MACHINE = Machine(
+    uid="uid-1",
+    namespace="n",
+    name="m",
+    wanted=Resources(1, 512, 1024),
+    image="builtin://tiny",
+    power=Power.ON,
+    host="a",
+    conditions=(RUNS,),
+)
+TRAINER = replace(MACHINE, devices=(HostDevice("0000:3b:00.0", "gpu", "nvidia", "tesla-t4"),))
+
+
+def silent_host(
+    *, fenced: bool = True, answers: bool = False, fenced_by_node: bool = False
+) -> Ledger:
+    """Return a ledger of one host, which fell silent at noon or, if it answers, came back then."""
+    body = host("a", taints=[FENCED] if fenced else [])
+    body["metadata"] |= {"uid": "a", "generation": 1, "resourceVersion": "1"}
+    status, reason = ("True", "HostReady") if answers else ("False", "HostUnreachable")
+    ready = {"type": "Ready", "status": status, "reason": reason}
+    body["status"] = {"conditions": [{**ready, "lastTransitionTime": "2026-11-15T12:00:00Z"}]}
+    if fenced_by_node:
+        body["status"]["node"] = {"taints": [FENCED]}
+    ledger, cache = Ledger(HOST_KIND), Cache(HOSTS)
+    ledger.follow_hosts(cache)
+    cache.seen(body)
+    return ledger
+
+
+@pytest.mark.parametrize(
+    "passed", [timedelta(0), timedelta(seconds=25), GRACE - timedelta.resolution]
+)
+def test_machines_of_a_fenced_host_wait_until_it_was_silent_for_long_enough(
+    passed: timedelta,
+) -> None:
+    """The answer is how long that still is, so that nobody asks more often than that."""
+    assert bid_of(MACHINE, silent_host(), NOON + passed, GRACE) == GRACE - passed
+
+
+@pytest.mark.parametrize("late", [timedelta(0), timedelta(days=3)])
+def test_machines_of_a_fenced_host_are_lost_once_it_was_silent_for_long_enough(
+    late: timedelta,
+) -> None:
+    """From that moment on, and nobody has to agree that they are stopped."""
+    bid = bid_of(MACHINE, silent_host(), NOON + GRACE + late, GRACE)
+    assert bid == Bid("host a is off", lost=True)
+    assert isinstance(bid, Bid)
+    assert live_or_not(MACHINE, bid) is False
+
+
+def test_a_host_that_is_fenced_by_its_node_has_the_same_time() -> None:
+    """Whoever switched it off may only know the Node."""
+    ledger = silent_host(fenced=False, fenced_by_node=True)
+    assert bid_of(MACHINE, ledger, NOON, GRACE) == GRACE
+    assert bid_of(MACHINE, ledger, NOON + GRACE, GRACE) == Bid("host a is off", lost=True)
+
+
+@pytest.mark.parametrize("passed", [timedelta(0), GRACE, timedelta(days=300)])
+def test_a_silent_host_that_nobody_fenced_loses_no_machine(passed: timedelta) -> None:
+    """However long it is silent: its guests may well run."""
+    assert bid_of(MACHINE, silent_host(fenced=False), NOON + passed, GRACE) is None
+
+
+def test_a_fenced_host_that_answers_loses_no_machine() -> None:
+    """It is not off, whatever somebody said."""
+    assert bid_of(MACHINE, silent_host(answers=True), NOON + 2 * GRACE, GRACE) is None
+
+
+def test_what_is_asked_of_a_machine_on_a_fenced_host_waits_too() -> None:
+    """It can be sent nowhere from a host that is off; if that one answers it moves as asked."""
+    asked = replace(MACHINE, move_request=MoveRequest("b"))
+    assert bid_of(asked, silent_host(), NOON, GRACE) == GRACE
+    there = bid_of(asked, silent_host(answers=True), NOON, GRACE)
+    assert there == Bid("asked for", "b", urgent=True)
+
+
+def test_a_machine_with_devices_stays_unless_it_may_be_stopped() -> None:
+    """Its devices stay where they are, so that it cannot take them along while it runs."""
+    refused = live_or_not(TRAINER, ASKED)
+    assert isinstance(refused, Refused)
+    assert refused.reason == "HasDevices"
+    assert "--stop-allowed" in refused.message
+    assert live_or_not(TRAINER, AGREED) is False
+
+
+@pytest.mark.parametrize("bid", [ASKED, AGREED])
+def test_a_machine_that_is_off_needs_nobodys_consent(bid: Bid) -> None:
+    """With devices or without."""
+    for machine in (MACHINE, TRAINER):
+        assert live_or_not(replace(machine, power=Power.OFF), bid) is False
+
+
+@pytest.mark.parametrize("bid", [ASKED, AGREED])
+def test_a_machine_that_had_nowhere_to_go_is_asked_about_again(bid: Bid) -> None:
+    """A host may have come just now; whoever chooses one says of each why not."""
+    alone = said("NoOtherHost", "there is no other host with driver simulation")
+    assert live_or_not(alone, bid) is True
+
+
+def test_a_machine_that_may_not_move_live_stays_unless_it_may_be_stopped() -> None:
+    """The answer is what its condition said beforehand."""
+    message = "spec.migrationPolicy.allowLiveMigration is false"
+    fixed = said("NotAllowed", message)
+    assert live_or_not(fixed, ASKED) == Refused("NotAllowed", message)
+    assert live_or_not(fixed, AGREED) is False
+
+
+@pytest.mark.parametrize("reason", ["DriverCannotMigrate", "NoCertificates"])
+def test_a_machine_stays_for_which_being_stopped_would_not_help(reason: str) -> None:
+    """It is stopped for nothing, and whoever asked is told why, even if it is off."""
+    stuck = said(reason, "it cannot be")
+    for machine in (stuck, replace(stuck, power=Power.OFF)):
+        assert live_or_not(machine, AGREED) == Refused(reason, "it cannot be")
+
+
+def said(reason: str, message: str) -> Machine:
+    """Return a machine that runs and says why it cannot move live."""
+    return replace(
+        MACHINE, conditions=(RUNS, Condition("LiveMigratable", "False", reason, message))
+    )
