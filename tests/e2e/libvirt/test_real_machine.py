@@ -12,13 +12,15 @@ import yaml
 
 from e2e.libvirt.conftest import MIB, LibvirtStage, Object
 from machines import condition
-from novacron.core.quantity import parse_quantity
+from novacron.core.quantity import mib, parse_quantity
 from novacron.drivers.libvirt.domain import console_log
 from operators import eventually
 
 EXAMPLE = Path(__file__).parents[3] / "examples/23-updates.yaml"
 # QEMU has work of its own beside the guest's one CPU.
 MOST_CORES = 1.5
+# What others may write to or remove from the same disk between two looks at it.
+MEANWHILE_MIB = 2048
 
 
 def qemu_pid(real: LibvirtStage, domain: libvirt.virDomain) -> int:
@@ -135,6 +137,34 @@ def test_the_host_tells_what_it_is(real: LibvirtStage) -> None:
     assert status["cpu"]["features"]
     assert status["storage"][0]["name"] == "novacron"
     assert status["lastSeen"]
+
+
+def test_the_host_tells_which_cpus_are_near_to_which_memory(real: LibvirtStage) -> None:
+    """As Linux tells it of the same machine."""
+    numa = (real.scene.api.host(real.host) or {})["status"]["numa"]
+    nodes = {
+        int(each.name.removeprefix("node")): each
+        for each in Path("/sys/devices/system/node").glob("node[0-9]*")
+    }
+    cpus = {number: (each / "cpulist").read_text().strip() for number, each in nodes.items()}
+    assert {cell["node"]: cell["cpus"] for cell in numa} == cpus
+    for cell in numa:
+        _, _, _, kib, _ = (nodes[cell["node"]] / "meminfo").read_text().splitlines()[0].split()
+        # A machine that is virtual itself may be given some or lose some at any time.
+        assert abs(mib(cell["memory"]) - int(kib) // 1024) * 10 <= int(kib) // 1024
+
+
+def test_the_host_tells_how_much_room_there_is_for_disks(real: LibvirtStage) -> None:
+    """In every pool that is started, as libvirt tells somebody with virsh."""
+    storage = (real.scene.api.host(real.host) or {})["status"]["storage"]
+    pools = {each.name(): each for each in real.outside.listAllStoragePools() if each.isActive()}
+    assert [each["name"] for each in storage] == sorted(pools)
+    for each in storage:
+        pools[each["name"]].refresh()
+        _, capacity, _, available = pools[each["name"]].info()
+        assert mib(each["capacity"]) == capacity // MIB
+        assert 0 < mib(each["available"]) <= mib(each["capacity"])
+        assert abs(mib(each["available"]) - available // MIB) <= MEANWHILE_MIB
 
 
 def test_a_guest_that_does_not_listen_is_stopped_by_force(real: LibvirtStage) -> None:
