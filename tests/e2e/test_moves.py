@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -348,6 +349,33 @@ def test_a_drained_host_is_left_by_all_its_machines(stage: Stage) -> None:
     assert hosts_of(stage, "off") == [(there, Power.OFF)]
     stage.api.patch_host(here, {"spec": {"drain": None}})
     stage.until_host(here, lambda obj: not condition(obj, "Drained"))
+
+
+def test_a_drain_tells_how_many_machines_are_left_and_on_their_way(stage: Stage) -> None:
+    """In the Host's condition, and to whoever waits for the command: fewer and fewer."""
+    here, _ = pair(stage, delays={"move": "4s"})
+    for number in range(3):
+        placed(stage, f"vm-{number}", here)
+    command = ("host", "drain", here, "--at-once", "2", "--wait")
+    begun = "3 machines are left, 2 of them on their way"
+    with ThreadPoolExecutor() as pool:
+        waits = pool.submit(novacron, stage, *command, namespaced=False)
+        stage.until_host(here, lambda obj: drained(obj) == ("False", "Draining", begun))
+        last = "1 machine is left, on its way"
+        stage.until_host(here, lambda obj: drained(obj) == ("False", "Draining", last))
+        told = waits.result()
+    assert told.stdout == f"hosts.novacron.io/{here} drained\n"
+    lines = [line.removeprefix(f"{here}: ") for line in told.stderr.splitlines()]
+    assert begun in lines
+    assert lines[-2:] == [last, "no machine is left on it"]
+    left = [int(line.split()[0]) for line in lines if "left, " in line]
+    assert left == sorted(left, reverse=True)
+
+
+def drained(obj: Object) -> tuple[str | None, ...]:
+    """Return what a host says of how far its machines have left."""
+    said = condition(obj, "Drained")
+    return said.get("status"), said.get("reason"), said.get("message")
 
 
 def test_a_drain_without_consent_leaves_what_cannot_move_and_says_why(stage: Stage) -> None:
