@@ -58,7 +58,7 @@ def measure_libvirt(rounds: int = ROUNDS, machines: int = MACHINES) -> bool:
     """Measure one host, print and keep the figures, and say whether every bar is held."""
     with stage() as (cluster, operator, connections):
         speed = Speed(cluster, connections[0])
-        speed.ours()  # the first also brings the image and makes the network
+        speed.ours()  # the first also brings the image
         first = [(speed.virsh(), speed.ours()) for _ in range(rounds)]
         cpu_ms = at_once(cluster, operator, connections, machines)
         later = [(speed.virsh(), speed.ours()) for _ in range(rounds)]
