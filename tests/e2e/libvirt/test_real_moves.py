@@ -225,6 +225,52 @@ def test_a_guest_travels_encrypted_and_no_faster_than_allowed(shared: FleetStage
     assert shared.tick(done, 1) > before
 
 
+@dataclass(frozen=True)
+class Copy:
+    """How QEMU itself says that it copies a disk, and where to."""
+
+    address: str
+    speed: int
+
+    @classmethod
+    def of(cls, domain: libvirt.virDomain) -> "Copy":
+        """Ask the QEMU of a guest whose one disk is being copied."""
+        jobs, nodes = (
+            json.loads(libvirt_qemu.qemuMonitorCommand(domain, json.dumps({"execute": asked}), 0))
+            for asked in ("query-block-jobs", "query-named-block-nodes")
+        )
+        (speed,) = [each["speed"] for each in jobs["return"] if each["type"] == "mirror"]
+        (address,) = [each["file"] for each in nodes["return"] if each["drv"] == "nbd"]
+        return cls(address, speed)
+
+    def told_to_anybody(self, host: Hypervisor) -> str:
+        """Return what somebody on a host is told who asks for the disk without a certificate."""
+        within = ["ip", "netns", "exec", host.namespace or ""]
+        asked = [*within, "qemu-img", "info", self.address]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
+        return done.stdout + done.stderr
+
+
+@pytest.mark.full
+def test_disks_that_are_copied_travel_encrypted_too(apart: FleetStage) -> None:
+    """Where they come in nobody is heard who does not encrypt, so nothing came in the clear."""
+    obj = apart.run("sealed", policy={"encrypted": True, "bandwidth": "80Mbps"})
+    before = apart.tick(obj, 0)
+    apart.ask("sealed", migrate_to=apart.hosts[1])
+    apart.under_way("sealed")
+    with apart.domain(obj, 0) as domain:
+        way, copy = Way.of(domain), Copy.of(domain)
+        told = copy.told_to_anybody(apart.fleet.hosts[0])
+        assert Copy.of(domain) == copy, "it was asked while the disk was on its way"
+    assert way.encrypted
+    assert way.bandwidth == copy.speed == BYTES_A_SECOND // MIB * MIB
+    assert "TLS negotiation required" in told
+    done = apart.moved("sealed")
+    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    assert before < apart.tick(done, 1) < before + 180
+    assert apart.guests(done) == [1]
+
+
 @pytest.mark.full
 def test_a_move_is_cancelled_and_the_guest_goes_on(apart: FleetStage) -> None:
     """Where it was; nothing is left where it did not go."""
@@ -234,7 +280,9 @@ def test_a_move_is_cancelled_and_the_guest_goes_on(apart: FleetStage) -> None:
     first = apart.under_way("stays", percent=1)["status"]["migration"]
     with apart.domain(obj, 0) as domain:
         way = Way.of(domain)
+        told = Copy.of(domain).told_to_anybody(apart.fleet.hosts[0])
     assert not way.encrypted
+    assert "virtual size: 256 MiB" in told, "nobody asked for encryption"
     assert "xbzrle" not in way.capabilities
     assert "auto-converge" in way.capabilities
     assert 0 < first["progress"] < 100
