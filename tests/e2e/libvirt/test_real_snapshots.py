@@ -198,6 +198,45 @@ def _leave_remains(domain: libvirt.virDomain) -> None:
     domain.fsFreeze()
 
 
+@pytest.mark.full
+def test_what_was_on_a_disk_while_a_guest_was_off_is_there_again(real: LibvirtStage) -> None:
+    """Whether the guest runs or is off when it goes back; it is then as its owner wants it."""
+    real.create("sleeper")
+    real.scene.until_running("sleeper")
+    person = Person(real, "sleeper")
+    person.until_agent()
+    person.write("before")
+    _switched_off(person)
+    person.ok("create", "cold", "--wait")
+    assert not person.listed()["cold"].get("memory")
+    _switched_on(person)
+    assert person.shell("cat /root/notes") == "before"
+    person.write("after")
+    person.ok("restore", "cold", "--yes", "--wait")
+    real.scene.until_running("sleeper")
+    person.until_agent()
+    assert person.shell("cat /root/notes") == "before"
+    person.write("later")
+    _switched_off(person)
+    person.ok("restore", "cold", "--yes", "--wait")
+    assert person.obj["status"]["phase"] == "Stopped"
+    assert not person.domain.isActive()
+    _switched_on(person)
+    assert person.shell("cat /root/notes") == "before"
+
+
+def _switched_off(person: Person) -> None:
+    person.real.patch(person.name, {"running": False})
+    person.real.scene.until(person.name, lambda obj: obj["status"]["phase"] == "Stopped")
+    assert not person.domain.isActive()
+
+
+def _switched_on(person: Person) -> None:
+    person.real.patch(person.name, {"running": True})
+    person.real.scene.until_running(person.name)
+    person.until_agent()
+
+
 def test_a_guest_without_an_agent_and_one_that_is_off_have_snapshots_too(
     real: LibvirtStage,
 ) -> None:
