@@ -18,6 +18,7 @@ import pytest
 from api import Api
 from e2e.conftest import Stage
 from e2e.libvirt.moving import SLOW, FleetStage, fleet_stage, result
+from e2e.test_moves import novacron
 from fleet import kill_daemon
 from inside_guest import agent_answers, inside
 from machines import condition
@@ -434,6 +435,46 @@ def test_a_drained_host_is_left_by_guests_that_run_and_by_those_that_do_not(
     shared.scene.until_running("off")
     assert shared.tick(off, 1) >= 1
     shared.scene.api.patch_host(shared.hosts[0], {"spec": {"drain": None}})
+
+
+@pytest.mark.full
+def test_a_guest_whose_wishes_change_goes_on_where_they_are_met(shared: FleetStage) -> None:
+    """Nobody asked for a move; a new label on the other host alone was no reason for one."""
+    obj = shared.run("choosy")
+    before = shared.tick(obj, 0)
+    mark = {"test/side": shared.scene.namespace}
+    shared.scene.api.patch_host(shared.hosts[1], {"spec": {"labels": mark}})
+    obj = shared.scene.until_running("choosy")
+    assert not obj["status"].get("migration")
+    wish = {"spec": {"template": {"spec": {"nodeSelector": mark}}}}
+    shared.scene.api.patch_machine(shared.scene.namespace, "choosy", wish)
+    done = shared.moved("choosy")
+    migration = done["status"]["migration"]
+    assert migration["result"] == "Succeeded", migration
+    assert done["status"]["nodeName"] == migration["targetNode"] == shared.hosts[1]
+    assert before < shared.tick(done, 1) < before + 120
+    assert shared.guests(done) == [1]
+
+
+@pytest.mark.full
+def test_a_guest_moves_and_its_host_is_drained_by_the_command_line(shared: FleetStage) -> None:
+    """There and back; each command ends when the guest is where it says."""
+    obj = shared.run("typed")
+    before = shared.tick(obj, 0)
+    here, there = shared.hosts
+    moved = novacron(shared.scene, "vm", "migrate", "typed", "--to", there, "--wait")
+    assert f"moved to {there}" in moved.stdout
+    assert shared.guests(obj) == [1]
+    between = shared.tick(obj, 1)
+    assert before < between < before + 120
+    drained = novacron(shared.scene, "host", "drain", there, "--wait", namespaced=False)
+    assert "no machine is left on it" in drained.stderr
+    assert f"{there} drained" in drained.stdout
+    assert shared.guests(obj) == [0]
+    assert between < shared.tick(obj, 0) < between + 120
+    done = shared.scene.until("typed", lambda obj: obj["status"]["nodeName"] == here)
+    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    novacron(shared.scene, "host", "uncordon", there, namespaced=False)
 
 
 @pytest.mark.full
