@@ -186,7 +186,10 @@ class Passage:
 
     async def _arrived(self, target: LiveMigration) -> MoveProgress:
         luggage = await self._left_behind()
-        return await target.arrived(self._plan(), luggage, live=self.move.live)
+        took = await target.arrived(self._plan(), luggage, live=self.move.live)
+        # A host that it came to may know of its memory only, the one that it left of disks too.
+        sent = (took.transferred_bytes, self._report.progress.transferred_bytes)
+        return replace(took, transferred_bytes=max(filter(None, sent), default=None))
 
     async def _left_behind(self) -> Luggage | None:
         source = self._mover(self.move.source)

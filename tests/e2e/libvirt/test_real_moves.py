@@ -268,6 +268,7 @@ def test_disks_that_are_copied_travel_encrypted_too(apart: FleetStage) -> None:
     assert "TLS negotiation required" in told
     done = apart.moved("sealed")
     assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    assert done["status"]["migration"]["transferredBytes"] > 256 * MIB, "its disk is in it too"
     assert before < apart.tick(done, 1) < before + 180
     assert apart.guests(done) == [1]
 
