@@ -163,3 +163,17 @@ def stage(
     """Those two with their disks in one place, unless a test asks for another pool."""
     with fleet_stage(libvirt_operator, api, fleet, request.param) as found:
         yield found
+
+
+@pytest.fixture
+def shared(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
+    """The two hosts with their disks in one place."""
+    with fleet_stage(libvirt_operator, api, fleet, "shared") as found:
+        yield found
+
+
+@pytest.fixture
+def apart(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
+    """The two hosts with disks of their own."""
+    with fleet_stage(libvirt_operator, api, fleet, "novacron") as found:
+        yield found
