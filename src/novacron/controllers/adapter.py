@@ -176,7 +176,8 @@ class MachineController:
             machine = replace(machine, generation=machine.seen_generation)
         if machine.move is not None and round_.host == machine.move.target:
             machine = replace(machine, devices=machine.move.devices)  # it has come
-        obstacle = self.prospects.obstacle(machine, round_.host or machine.host)
+        bound = round_.seen is not None and round_.seen.snapshots > 0
+        obstacle = self.prospects.obstacle(machine, round_.host or machine.host, bound=bound)
         report = summarise(machine, round_, now, write_usage=due == NOW, obstacle=obstacle)
         paced = self._pace.may_wait(machine.uid, machine.last_move, round_.move, now)
         details = self._pace.details_wait(machine, round_, now)

@@ -13,6 +13,7 @@ from novacron.core.migration import (
     CPU_INCOMPATIBLE,
     DEVICES_STAY,
     HAS_DEVICES,
+    HAS_SNAPSHOTS,
     NO_CERTIFICATES,
     NO_OTHER_HOST,
     uncertified,
@@ -26,6 +27,9 @@ __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
 
 # Reasons of LiveMigratable for which stopping the machine would not help.
 NEVER = frozenset({"DriverCannotMigrate", NO_CERTIFICATES})
+
+# Others that are foreseen only: whoever is asked to take it says whether that is so.
+FORESEEN = frozenset({NO_OTHER_HOST, HAS_SNAPSHOTS})
 
 # As many as a drain moves at a time unless it is told otherwise.
 EVICTED_AT_ONCE = 2
@@ -139,7 +143,7 @@ def live_or_not(machine: Machine, bid: Bid, source: DeclaredHost | None = None) 
     movable = machine.condition("LiveMigratable")
     if (refused := _hopeless(machine, bid, source, movable)) is not None:
         return refused
-    if movable is not None and movable.reason == NO_OTHER_HOST:
+    if movable is not None and movable.reason in FORESEEN:
         movable = None  # who chooses a host says of each why not, and one may just have come
     if machine.power is Power.OFF or (machine.devices and bid.stop_allowed):
         return False

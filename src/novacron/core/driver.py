@@ -36,6 +36,7 @@ class Capability(StrEnum):
     INVENTORY = "Inventory"
     RESIZE_RUNNING = "ResizeRunning"
     LIVE_MIGRATION = "LiveMigration"
+    MIGRATION_TARGET = "MigrationTarget"
     ENCRYPTED_MIGRATION = "EncryptedMigration"
     CONSOLE = "Console"
     SNAPSHOTS = "Snapshots"

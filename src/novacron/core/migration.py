@@ -16,6 +16,7 @@ __all__ = [
     "CPU_INCOMPATIBLE",
     "DEVICES_STAY",
     "HAS_DEVICES",
+    "HAS_SNAPSHOTS",
     "NO_CERTIFICATES",
     "NO_OTHER_HOST",
     "Destination",
@@ -29,6 +30,7 @@ NO_CERTIFICATES = "NoCertificates"
 NO_OTHER_HOST = "NoOtherHost"
 CPU_INCOMPATIBLE = "CpuIncompatible"
 HAS_DEVICES = "HasDevices"
+HAS_SNAPSHOTS = "HasSnapshots"
 DEVICES_STAY = (
     "it has devices of its host, so it has to be stopped to get others elsewhere: allow that with "
     "--stop-allowed of novacron vm migrate, or of novacron host drain"

@@ -146,6 +146,10 @@ def test_a_machine_whose_disks_would_be_copied_stays_with_its_snapshots(stage: F
     migration = done["status"]["migration"]
     assert migration["reason"] == "HasSnapshots"
     assert "delete the snapshots first" in migration["message"]
+    # What the hosts' storage is known by is written down when they first had to do with each other.
+    stage.scene.until(
+        "homely", lambda obj: condition(obj, "LiveMigratable").get("reason") == "HasSnapshots"
+    )
     assert stage.guests(obj) == [0]
     require_going_back(stage, obj, 0)
 

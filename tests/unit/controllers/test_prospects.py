@@ -20,14 +20,17 @@ from novacron.scheduler import Held
 
 HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
 SIZE = Resources(1, 512, 1024)
-ABLE = ["EncryptedMigration", "LiveMigration"]
+ONLY_CLEAR = ["LiveMigration", "MigrationTarget"]
+ABLE = ["EncryptedMigration", *ONLY_CLEAR]
 KINDS: dict[int, dict[str, Any]] = {
     0: {},
-    1: {"capabilities": ["LiveMigration"]},
+    1: {"capabilities": ONLY_CLEAR},
     2: {"capabilities": None},
     3: {"cpu": ["sse4"]},
     4: {"cpu": ["sse4", "avx512"]},
     5: {"driver": "libvirt"},
+    6: {"storage": ["one"]},
+    7: {"storage": ["one", "two"], "capabilities": ["LiveMigration"]},
 }
 
 
@@ -51,9 +54,12 @@ class Fleet:
         *,
         driver: str = "simulation",
         cpu: Sequence[str] = (),
+        storage: Sequence[str] = (),
     ) -> None:
         """Have a host say what it can do; None is one that was not asked yet."""
-        self.cache.seen(self.body(name, capabilities, driver, cpu))
+        body = self.body(name, capabilities, driver, cpu)
+        body["status"]["storageIDs"] = list(storage)
+        self.cache.seen(body)
 
     def body(
         self,
@@ -75,7 +81,9 @@ class Fleet:
         """Have a machine hold something of a host."""
         self.ledger.assume(f"vm-{on}", Held(on, SIZE))
 
-    def obstacle(self, on: str, *, encrypted: bool = False, cpu: str = "") -> tuple[str, str]:
+    def obstacle(
+        self, on: str, *, encrypted: bool = False, cpu: str = "", bound: bool = False
+    ) -> tuple[str, str]:
         """Return reason and message of what keeps a machine where it is; two empty ones if none."""
         machine = Machine(
             uid=f"vm-{on}",
@@ -88,7 +96,7 @@ class Fleet:
             move_policy=MovePolicy(encrypted=encrypted),
             guest_cpu=cpu,
         )
-        return self.prospects.obstacle(machine, on) or ("", "")
+        return self.prospects.obstacle(machine, on, bound=bound) or ("", "")
 
 
 NONE = ("", "")
@@ -147,10 +155,36 @@ def test_a_guest_that_came_from_a_lesser_cpu_can_go_back_to_it(fleet: Fleet) -> 
     assert fleet.obstacle("new")[0] == "NoOtherHost"
 
 
+def test_a_host_that_others_have_no_way_to_is_no_prospect(fleet: Fleet) -> None:
+    """Its own machines can leave it all the same."""
+    fleet.tell("a")
+    fleet.tell("hidden", ["LiveMigration"])
+    reason, message = fleet.obstacle("a")
+    assert reason == "NoOtherHost"
+    assert "spec.libvirt.migration.uri" in message
+    assert fleet.obstacle("hidden") == NONE
+
+
+def test_snapshots_keep_a_machine_where_nobody_else_sees_its_disks(fleet: Fleet) -> None:
+    """They are within them; who can tell nothing of storage is not accused."""
+    fleet.tell("a", storage=["one"])
+    fleet.tell("b", storage=["two"])
+    fleet.place("a")
+    assert fleet.obstacle("a") == NONE
+    assert fleet.obstacle("a", bound=True)[0] == "HasSnapshots"
+    fleet.tell("b", storage=["two", "one"])
+    assert fleet.obstacle("a", bound=True) == NONE
+    assert fleet.woken == ["vm-a"]
+    fleet.tell("c")
+    assert fleet.obstacle("c", bound=True) == NONE
+    fleet.cache.gone(fleet.body("b", ABLE))
+    assert fleet.obstacle("a", bound=True)[0] == "HasSnapshots"
+
+
 def test_only_machines_that_are_to_travel_encrypted_ask_for_certificates(fleet: Fleet) -> None:
     """All others move as ever."""
-    fleet.tell("a", ["LiveMigration"])
-    fleet.tell("b", ["LiveMigration"])
+    fleet.tell("a", ONLY_CLEAR)
+    fleet.tell("b", ONLY_CLEAR)
     assert fleet.obstacle("a") == NONE
     reason, message = fleet.obstacle("a", encrypted=True)
     assert reason == "NoCertificates"
@@ -162,7 +196,7 @@ def test_only_machines_that_are_to_travel_encrypted_ask_for_certificates(fleet: 
 def test_certificates_on_one_host_alone_are_of_no_use(fleet: Fleet) -> None:
     """There is nowhere to go. Where another one has some and another CPU, it could go stopped."""
     fleet.tell("a", cpu=["sse4"])
-    fleet.tell("b", ["LiveMigration"], cpu=["sse4"])
+    fleet.tell("b", ONLY_CLEAR, cpu=["sse4"])
     assert "no other host has certificates" in fleet.obstacle("a", encrypted=True)[1]
     fleet.tell("c", cpu=["neon"])
     reason, message = fleet.obstacle("a", encrypted=True)
@@ -184,12 +218,12 @@ def test_those_are_looked_at_again_for_whom_the_answer_changes_and_nobody_else(
 ) -> None:
     """A fleet has thousands of machines, and hosts tell something new every few seconds."""
     for name in ("a", "b", "c"):
-        fleet.tell(name, ["LiveMigration"])
+        fleet.tell(name, ONLY_CLEAR)
         fleet.place(name)
     for name in ("a", "b"):
         fleet.obstacle(name, encrypted=True)
     fleet.obstacle("c")
-    fleet.tell("a", ["LiveMigration", "Console"])
+    fleet.tell("a", [*ONLY_CLEAR, "Console"])
     assert fleet.woken == []
     fleet.tell("a")
     assert fleet.woken == ["vm-a"]  # the others' own hosts still have none
@@ -203,13 +237,13 @@ def test_a_host_that_goes_was_the_last_prospect_of_some(fleet: Fleet) -> None:
     """Those who could have gone there are told, and again when it comes back."""
     fleet.tell("a")
     fleet.tell("b")
-    fleet.tell("c", ["LiveMigration"])
+    fleet.tell("c", ONLY_CLEAR)
     fleet.place("a")
     assert fleet.obstacle("a", encrypted=True) == NONE
     fleet.cache.gone(fleet.body("b", ABLE))
     assert fleet.woken == ["vm-a"]
     assert "no other host has" in fleet.obstacle("a", encrypted=True)[1]
-    fleet.cache.gone(fleet.body("c", ["LiveMigration"]))
+    fleet.cache.gone(fleet.body("c", ONLY_CLEAR))
     assert fleet.obstacle("a", encrypted=True)[0] == "NoOtherHost"
     fleet.woken.clear()
     fleet.tell("b")
@@ -246,4 +280,5 @@ def _declare(fleet: Fleet, hosts: Mapping[str, int]) -> None:
 
 
 def _answers(fleet: Fleet, hosts: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    return {on: [fleet.obstacle(on, encrypted=each) for each in (False, True)] for on in hosts}
+    kinds: list[dict[str, bool]] = [{}, {"encrypted": True}, {"bound": True}]
+    return {on: [fleet.obstacle(on, **kind) for kind in kinds] for on in hosts}

@@ -11,6 +11,7 @@ import libvirt
 
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
+from novacron.core.migration import HAS_SNAPSHOTS
 from novacron.core.move import MoveProgress
 from novacron.drivers.libvirt.belongings import (
     Belonging,
@@ -29,7 +30,6 @@ from novacron.drivers.libvirt.travel import pools_of
 __all__ = ["Reception", "cleared", "out_of_reach", "received", "settled"]
 
 WHOLE = 100
-HAS_SNAPSHOTS = "HasSnapshots"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,6 @@ CAPABILITIES = frozenset(
         Capability.LIVE_MIGRATION,
     }
 )
-ENCRYPTED = frozenset({Capability.ENCRYPTED_MIGRATION})
 SOON = timedelta(milliseconds=200)
 # The end of what takes longer is told when it comes; this is for whoever does not listen.
 LATER = timedelta(seconds=1)
@@ -92,7 +91,12 @@ class LibvirtDriver(
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What its parents do, and machines listed in one call."""
-        return CAPABILITIES | ENCRYPTED if self._host.migration_tls else CAPABILITIES
+        found = CAPABILITIES
+        if self._host.migration_tls:
+            found |= {Capability.ENCRYPTED_MIGRATION}
+        if self._host.reached_by_hosts is not None:
+            found |= {Capability.MIGRATION_TARGET}
+        return found
 
     def on_change(self, tell: Callable[[str], None]) -> None:
         """Have the UID of every machine told that changed."""

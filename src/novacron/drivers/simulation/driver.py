@@ -35,6 +35,7 @@ CAPABILITIES = frozenset(
         Capability.GUEST_COMMANDS,
         Capability.VOLUMES,
         Capability.LIVE_MIGRATION,
+        Capability.MIGRATION_TARGET,
     }
 )
 ENCRYPTED = frozenset({Capability.ENCRYPTED_MIGRATION})
