@@ -46,10 +46,10 @@ def because(reason: str) -> Any:
 @pytest.mark.parametrize("real", ["far"], indirect=True)
 def test_a_guest_is_ready_when_it_answers_and_is_asked_before_it_stops(real: LibvirtStage) -> None:
     """The far host's guests are on a network that the operator reaches too."""
-    hooks = {"preStart": request("/cgi-bin/early", 10), "preStop": request("/cgi-bin/stop", 30)}
+    hooks = {"preStart": request("/cgi-bin/early", 40), "preStop": request("/cgi-bin/stop", 30)}
     real.create("asked", networks=[{"name": "default"}], userData=SERVER, lifecycle=hooks)
     failed = real.scene.until("asked", because("HookFailed"))
-    why = "preStart did not end within 10 s; it was answered with status 404"
+    why = "preStart did not end within 40 s; it was answered with status 404"
     assert condition(failed, "Ready")["message"] == why
     assert failed["status"]["phase"] == "Running"
     uid, domain = failed["metadata"]["uid"], real.domain(failed)
