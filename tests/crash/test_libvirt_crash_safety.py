@@ -20,7 +20,8 @@ from novacron.localcluster.controlplane import ControlPlane
 
 Object = dict[str, Any]
 
-OVERCOMMIT = {"cpu": 100, "memory": 10, "disk": 10}
+# There is a machine of two CPUs for each side of each write, more than a hundred.
+OVERCOMMIT = {"cpu": 1000, "memory": 10, "disk": 10}
 # One with few writes is played every day.
 EVERYDAY = "start"
 
