@@ -20,8 +20,7 @@ from novacron.localcluster.controlplane import ControlPlane
 
 Object = dict[str, Any]
 
-# There is a machine of two CPUs for each side of each write, more than a hundred.
-OVERCOMMIT = {"cpu": 1000, "memory": 10, "disk": 10}
+OVERCOMMIT = {"cpu": 100, "memory": 10, "disk": 10}
 # One with few writes is played every day.
 EVERYDAY = "start"
 
@@ -52,7 +51,8 @@ class Real:
         return virtual_machine(
             NAME,
             namespace,
-            cpu=2,
+            # Of those with snapshots there are more than the host has room for with two.
+            cpu=1 if scenario.snapshots_before else 2,
             memory="512Mi",
             disk="256Mi",
             running=scenario.running_before,
