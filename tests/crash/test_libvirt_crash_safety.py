@@ -79,8 +79,9 @@ class Real:
         pool.refresh()
         names = [name for name in pool.listVolumes() if not name.startswith("image-")]
         data = {name for name in names if name.startswith("volume-")}
-        # A first disk, a seed and a console log for each, and nothing else.
-        assert len(names) - len(data) == 3 * len(uids), names
+        books = sum(bool(snapshots(obj)) for obj in objects.values())
+        # A first disk, a seed, a console log and a book of its snapshots for each, nothing else.
+        assert len(names) - len(data) == 3 * len(uids) + books, names
         assert {name[:36] for name in names} - {name[:36] for name in data} == uids
         having = {
             f"volume-{obj['metadata']['namespace']}.{each['id']}.qcow2"

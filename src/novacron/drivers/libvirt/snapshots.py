@@ -28,6 +28,8 @@ class LibvirtSnapshots(HostWork):
         self._errands = Errands(self._changed_uid)
         # What there was when an errand began: half of what it does is not to be told.
         self._before: dict[str, list[Snapshot]] = {}
+        # Whose book was compared with what libvirt has on record since this process began.
+        self._compared: set[str] = set()
 
     def _changed_uid(self, uid: str) -> None:
         """Take note that a machine changed."""
@@ -46,9 +48,14 @@ class LibvirtSnapshots(HostWork):
         found, unfinished = await self._work(look)
         if (before := self._before.get(ref.uid)) is not None:
             return before
-        if unfinished and self._errands.under_way(ref.uid) is None:
+        if self._errands.under_way(ref.uid) is not None:
+            return found
+        if unfinished:
             name = unfinished[0]
             await self._errand(ref, f"clear {name}", lambda each: snapshotting.clear(each, name))
+        elif found and ref.uid not in self._compared:
+            # Somebody may have died before the book was written, or with two of them.
+            await self._errand(ref, "keep", lambda _: None)
         return found
 
     async def take_snapshot(self, ref: MachineRef, order: SnapshotOrder) -> Accepted:
@@ -82,6 +89,7 @@ class LibvirtSnapshots(HostWork):
             self._before[ref.uid] = snapshotting.list_whole(domain)
             work(domain)
             keep(builder.pool, domain)
+            self._compared.add(ref.uid)
 
         async def run() -> None:
             try:

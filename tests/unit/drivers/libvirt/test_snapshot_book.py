@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import libvirt
@@ -60,4 +61,31 @@ async def test_a_new_snapshot_does_not_push_those_out_that_only_the_book_knows(
     assert in_the_book(outside, plan.ref.uid) == {*BEFORE, "new"}
     assert {each.getName() for each in domain.listAllSnapshots()} == {*BEFORE, "new"}
     del domain, record
+    outside.close()
+
+
+async def test_a_book_that_somebody_did_not_finish_is_put_right(host: Bench) -> None:
+    """One who died left two of them, or one without the last snapshot."""
+    plan, driver = host.plan(), connect(host)
+    await host.created(driver, plan)
+    await taken(host, driver, plan, SnapshotOrder("one"))
+    outside = libvirt.open(shared_daemon().uri)
+    pool = outside.storagePoolLookupByName("novacron")
+    older = volume_prefix(plan.ref.uid) + "snapshots-000000000000.json"
+    (book,) = (name for name in pool.listVolumes() if "-snapshots-" in name)
+    pool.createXMLFrom(
+        f"<volume><name>{older}</name><capacity>0</capacity></volume>",
+        pool.storageVolLookupByName(book),
+    )
+    pool.storageVolLookupByName(book).delete()
+    await taken(host, driver, plan, SnapshotOrder("two"))
+    (book,) = (name for name in pool.listVolumes() if "-snapshots-" in name)
+    pool.storageVolLookupByName(book).delete()
+    for _ in range(40):
+        if set(await connect(host).snapshots(plan.ref)):
+            await host.pass_time(timedelta(milliseconds=100))
+        if [name for name in pool.listVolumes() if "-snapshots-" in name]:
+            break
+    assert in_the_book(outside, plan.ref.uid) == {"one", "two"}
+    del pool
     outside.close()
