@@ -136,7 +136,7 @@ def _by_wishes(machine: Machine, ledger: Ledger, host: DeclaredHost | None) -> B
     return Bid(f"host {host.name} {said}")
 
 
-def live_or_not(machine: Machine, bid: Bid, source: DeclaredHost | None = None) -> bool | Refused:
+def live_or_not(machine: Machine, bid: Bid, source: DeclaredHost | None) -> bool | Refused:
     """Say whether the machine moves while it runs, is stopped for it, or stays on ``source``."""
     if bid.lost:
         return False

@@ -71,7 +71,7 @@ def test_machines_of_a_fenced_host_are_lost_once_it_was_silent_for_long_enough(
     bid = bid_of(MACHINE, silent_host(), NOON + GRACE + late, GRACE)
     assert bid == Bid("host a is off", lost=True)
     assert isinstance(bid, Bid)
-    assert live_or_not(MACHINE, bid) is False
+    assert live_or_not(MACHINE, bid, None) is False
 
 
 def test_a_host_that_is_fenced_by_its_node_has_the_same_time() -> None:
@@ -102,33 +102,33 @@ def test_what_is_asked_of_a_machine_on_a_fenced_host_waits_too() -> None:
 
 def test_a_machine_with_devices_stays_unless_it_may_be_stopped() -> None:
     """Its devices stay where they are, so that it cannot take them along while it runs."""
-    refused = live_or_not(TRAINER, ASKED)
+    refused = live_or_not(TRAINER, ASKED, None)
     assert isinstance(refused, Refused)
     assert refused.reason == "HasDevices"
     assert "--stop-allowed" in refused.message
-    assert live_or_not(TRAINER, AGREED) is False
+    assert live_or_not(TRAINER, AGREED, None) is False
 
 
 @pytest.mark.parametrize("bid", [ASKED, AGREED])
 def test_a_machine_that_is_off_needs_nobodys_consent(bid: Bid) -> None:
     """With devices or without."""
     for machine in (MACHINE, TRAINER):
-        assert live_or_not(replace(machine, power=Power.OFF), bid) is False
+        assert live_or_not(replace(machine, power=Power.OFF), bid, None) is False
 
 
 @pytest.mark.parametrize("bid", [ASKED, AGREED])
 def test_a_machine_that_had_nowhere_to_go_is_asked_about_again(bid: Bid) -> None:
     """A host may have come just now; whoever chooses one says of each why not."""
     alone = said("NoOtherHost", "there is no other host with driver simulation")
-    assert live_or_not(alone, bid) is True
+    assert live_or_not(alone, bid, None) is True
 
 
 def test_a_machine_that_may_not_move_live_stays_unless_it_may_be_stopped() -> None:
     """The answer is what its condition said beforehand."""
     message = "spec.migrationPolicy.allowLiveMigration is false"
     fixed = said("NotAllowed", message)
-    assert live_or_not(fixed, ASKED) == Refused("NotAllowed", message)
-    assert live_or_not(fixed, AGREED) is False
+    assert live_or_not(fixed, ASKED, None) == Refused("NotAllowed", message)
+    assert live_or_not(fixed, AGREED, None) is False
 
 
 @pytest.mark.parametrize("reason", ["DriverCannotMigrate", "NoCertificates"])
@@ -136,7 +136,7 @@ def test_a_machine_stays_for_which_being_stopped_would_not_help(reason: str) -> 
     """It is stopped for nothing, and whoever asked is told why, even if it is off."""
     stuck = said(reason, "it cannot be")
     for machine in (stuck, replace(stuck, power=Power.OFF)):
-        assert live_or_not(machine, AGREED) == Refused(reason, "it cannot be")
+        assert live_or_not(machine, AGREED, None) == Refused(reason, "it cannot be")
 
 
 def said(reason: str, message: str) -> Machine:

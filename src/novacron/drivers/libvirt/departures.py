@@ -16,11 +16,11 @@ from novacron.core.machine import Power
 from novacron.core.migration import CPU_INCOMPATIBLE
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.libvirt.arrivals import Reception
-from novacron.drivers.libvirt.errors import NO_ROOM, sentence
+from novacron.drivers.libvirt.errors import NO_ROOM, code_of, sentence
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.travel import (
+    SENT,
     adapted,
-    is_up_to_be_sent,
     marked_as_sent,
     with_plain_cpu,
     without_hardware,
@@ -150,8 +150,19 @@ def abort(domain: Domain | None) -> None:
         return
     if progress_of(domain) is not None:
         domain.handle.abortJob()
-    elif is_up_to_be_sent(domain.handle):
+    elif _is_up_to_be_sent(domain.handle):
         domain.handle.destroy()
+
+
+def _is_up_to_be_sent(handle: libvirt.virDomain) -> bool:
+    """Say whether a running domain is one that somebody wanted to send, and died."""
+    kind, live = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_LIVE
+    try:
+        return bool(handle.metadata(kind, SENT, live))
+    except libvirt.libvirtError as error:
+        if code_of(error) == libvirt.VIR_ERR_NO_DOMAIN_METADATA:
+            return False
+        raise
 
 
 def explained(error: libvirt.libvirtError, route: Route) -> DriverError:

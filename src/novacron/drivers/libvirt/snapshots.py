@@ -1,9 +1,11 @@
 """Snapshots of the machines of one libvirt host."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from novacron.core.driver import Accepted
+from novacron.core.errors import DriverError
 from novacron.core.machine import MachineRef
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
 from novacron.drivers.libvirt import snapshotting
@@ -54,8 +56,10 @@ class LibvirtSnapshots(HostWork):
             name = unfinished[0]
             await self._errand(ref, f"clear {name}", lambda each: snapshotting.clear(each, name))
         elif found and ref.uid not in self._compared:
-            # Somebody may have died before the book was written, or with two of them.
-            await self._errand(ref, "keep", lambda _: None)
+            # Somebody may have died before the book was written, or with two of them. Whether that
+            # can be mended now or not, there are these snapshots; the next order tries again.
+            with suppress(DriverError):
+                await self._errand(ref, "keep", lambda _: None)
         return found
 
     async def take_snapshot(self, ref: MachineRef, order: SnapshotOrder) -> Accepted:
@@ -89,7 +93,6 @@ class LibvirtSnapshots(HostWork):
             self._before[ref.uid] = snapshotting.list_whole(domain)
             work(domain)
             keep(builder.pool, domain)
-            self._compared.add(ref.uid)
 
         async def run() -> None:
             try:
@@ -97,5 +100,6 @@ class LibvirtSnapshots(HostWork):
             finally:
                 self._before.pop(ref.uid, None)
 
+        self._compared.add(ref.uid)  # every errand ends with its book
         await self._errands.run(ref.uid, what, run)
         return Accepted(SOON)

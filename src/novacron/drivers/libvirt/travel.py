@@ -3,18 +3,7 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-import libvirt
-
-from novacron.drivers.libvirt.errors import code_of
-
-__all__ = [
-    "adapted",
-    "is_up_to_be_sent",
-    "marked_as_sent",
-    "pools_of",
-    "with_plain_cpu",
-    "without_hardware",
-]
+__all__ = ["SENT", "adapted", "marked_as_sent", "pools_of", "with_plain_cpu", "without_hardware"]
 
 # QEMU has it wherever it runs.
 PLAIN_CPU = "qemu64"
@@ -83,17 +72,6 @@ def marked_as_sent(xml: str) -> str:
         metadata = ET.SubElement(domain, "metadata")
     ET.SubElement(metadata, f"{{{SENT}}}sent")
     return ET.tostring(domain, encoding="unicode")
-
-
-def is_up_to_be_sent(handle: libvirt.virDomain) -> bool:
-    """Say whether a running domain is one that somebody wanted to send, and died."""
-    kind, live = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_LIVE
-    try:
-        return bool(handle.metadata(kind, SENT, live))
-    except libvirt.libvirtError as error:
-        if code_of(error) == libvirt.VIR_ERR_NO_DOMAIN_METADATA:
-            return False
-        raise
 
 
 def _sources(domain: ET.Element) -> Iterator[tuple[str, ET.Element]]:

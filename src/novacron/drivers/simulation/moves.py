@@ -77,7 +77,8 @@ class SimulatedMoves(HostFile):
                 held = turn.store.host(turn.host_id).held
                 if not self._comes_here(turn, plan.ref):
                     require_room(self._host, held, plan.resources)
-                    require_devices(turn.store, self._host, turn.host_id, plan)
+                    if plan.devices:
+                        require_devices(turn.store, self._host, turn.host_id, plan)
         tls = self._host.migration_tls
         return Destination(self._host.name, {FILE: str(self._path), TLS: tls})
 

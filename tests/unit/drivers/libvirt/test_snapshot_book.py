@@ -12,7 +12,9 @@ from conformance.drivers.libvirt import bench
 from conformance.test_snapshots import Snapshotting, taken
 from conformance.under_test import Bench
 from libvirt_daemon import shared_daemon
+from novacron.core.errors import OutOfCapacity
 from novacron.core.snapshot import SnapshotOrder, Snapshots
+from novacron.drivers.libvirt import snapshots
 from novacron.drivers.libvirt.domain import domain_uuid, volume_prefix
 
 # So many that libvirt, which lists them in no order, has one before the one it came after.
@@ -89,3 +91,24 @@ async def test_a_book_that_somebody_did_not_finish_is_put_right(host: Bench) -> 
     assert in_the_book(outside, plan.ref.uid) == {"one", "two"}
     del pool
     outside.close()
+
+
+async def test_a_book_that_cannot_be_written_hides_no_snapshot(
+    host: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are told of, and it is not tried over and over."""
+    plan, driver = host.plan(), connect(host)
+    await host.created(driver, plan)
+    await taken(host, driver, plan, SnapshotOrder("one"))
+    tried: list[object] = []
+
+    def full(*what: object) -> None:
+        tried.append(what)
+        raise OutOfCapacity("no space is left")
+
+    monkeypatch.setattr(snapshots, "keep", full)
+    other = connect(host)
+    for _ in range(5):
+        assert [each.name for each in await other.snapshots(plan.ref)] == ["one"]
+        await host.pass_time(timedelta(milliseconds=100))
+    assert len(tried) == 1
