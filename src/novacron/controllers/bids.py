@@ -14,6 +14,7 @@ from novacron.core.migration import (
     DEVICES_STAY,
     HAS_DEVICES,
     HAS_SNAPSHOTS,
+    HOST_LOST,
     NO_CERTIFICATES,
     NO_OTHER_HOST,
     uncertified,
@@ -65,13 +66,14 @@ class Bid:
     def sought(self, machine: Machine, source: DeclaredHost | None, *, live: bool) -> Machine:
         """Return the machine as the scheduler is asked to place it, who comes from ``source``."""
         alike = frozenset({source.kind} if source else ())
-        avoided = self._avoided(machine.last_move)
+        last = machine.last_move
+        elsewhere = machine.leftovers - self._given_up(last) | self._avoided(last)
         return replace(
             machine,
             wanted=machine.reserved or machine.wanted,
             only_host=self.to,
             leaving=machine.host,
-            refused_hosts=machine.refused_hosts | machine.leftovers | avoided,
+            refused_hosts=machine.refused_hosts | elsewhere,
             keeps_cpu=live,
             needs=machine.needs | alike | (ENCRYPTED if self._encrypted(machine) else frozenset()),
         )
@@ -83,8 +85,20 @@ class Bid:
         """
         if last is None or last.target is None or last.result is not MoveResult.FAILED:
             return frozenset()
+        if self._given_up(last):
+            return frozenset()
         hopeless = self.lost or (last.reason == CPU_INCOMPATIBLE and not self.urgent)
         return frozenset({last.target} if hopeless else ())
+
+    def _given_up(self, last: MoveReport | None) -> frozenset[str]:
+        """Return the host that a machine of a lost one was on its way to.
+
+        Something may be left of it there, but nothing that could be taken for its disks.
+        """
+        if not self.lost or last is None or last.target is None:
+            return frozenset()
+        given_up = last.result is MoveResult.FAILED and last.reason == HOST_LOST
+        return frozenset({last.target} if given_up else ())
 
     def _encrypted(self, machine: Machine) -> bool:
         return machine.move_policy.encrypted and not self.lost

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from novacron.controllers.ports import HostKind
 from novacron.core.driver import Driver, Watching
@@ -87,6 +87,11 @@ class DriverPool:
         """Return why a host does not answer, or None when it does as far as anyone knows."""
         return self._trouble.get(host)
 
+    def is_fenced(self, host: str) -> bool:
+        """Say whether somebody made sure that the host is off and stays so."""
+        connected = self._connected.get(host)
+        return connected is not None and connected.host.is_fenced
+
     def answered(self, host: str) -> bool:
         """Note that a host answers; say whether that is news."""
         return self._trouble.pop(host, None) is not None
@@ -119,6 +124,7 @@ class DriverPool:
     def _connect(self, host: DeclaredHost) -> None:
         current = self._connected.get(host.name)
         if current is not None and current.serves(host):
+            self._connected[host.name] = replace(current, host=host)
             return
         maker = self.makers.get(host.driver)
         if maker is None:

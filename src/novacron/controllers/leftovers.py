@@ -41,16 +41,17 @@ async def tidied(machine: Machine, done: Round, drivers: Drivers) -> Round:
 async def removed_from(machine: Machine, host: str, drivers: Drivers) -> Outcome | None:
     """Remove a machine that is to go from a host that is not its own; return what that waits for.
 
-    Disks that its own host reaches too go with the machine itself.
+    Disks that its own host reaches too go with the machine itself, which may still be kept.
     """
-    driver = drivers.named(host)
-    if driver is None:
+    driver: object = drivers.named(host)
+    home: object = drivers.named(machine.ref.host)
+    if not isinstance(driver, LiveMigration) or not isinstance(home, LiveMigration):
         return None
     waits = f"what may be left of it on host {host} has to go first"
-    if trouble := drivers.trouble(host):
+    if trouble := drivers.trouble(host) or drivers.trouble(machine.ref.host):
         return Wait("HostUnreachable", AGAIN, f"{waits}: {trouble}")
     try:
-        await driver.delete(machine.ref_on(host))
+        await driver.clear_out(machine.ref_on(host), await home.pack(machine.ref))
     except Busy as error:
         return Wait("Removing", error.after, f"{waits}: {error}")
     except DriverError as error:

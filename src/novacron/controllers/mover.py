@@ -18,6 +18,7 @@ from novacron.controllers.waiting import WaitingRoom, assumed
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.errors import Rejected
 from novacron.core.machine import Machine
+from novacron.core.migration import HOST_LOST
 from novacron.core.move import Move, MoveReport, MoveResult
 from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
@@ -96,8 +97,8 @@ class Mover:
 
     async def _answer(self, obj: Object, machine: Machine, bid: Bid | None) -> timedelta | None:
         lost = bid is not None and bid.lost
-        if machine.move is not None and (machine.move.lost or not lost):
-            return None  # it is on its way
+        if machine.move is not None:
+            return None  # it is on its way, and only who takes it there knows where it may be
         withdrawn = machine.move_cancelled and machine.move_request and not lost
         if bid is not None and not withdrawn:
             return await self._decide(obj, machine, bid)
@@ -157,6 +158,8 @@ class Mover:
         last = machine.last_move
         if last is None or last.ended is None or last.result is MoveResult.SUCCEEDED:
             return None
+        if last.reason == HOST_LOST:
+            return None  # it was given up so that it can begin anew
         left = last.ended + FAILED_AGAIN - self.now()
         # One that was only refused waits for room, and is asked when there is some.
         return left if left > timedelta(0) and last.result is not MoveResult.REFUSED else None

@@ -1,69 +1,38 @@
 """Takes one machine from one host to another, as the placer's record says.
 
-Nothing is remembered between rounds: where the machine is and whether it is being sent is looked
-up on both hosts each time, so a process that died in the middle of it is followed by one that goes
-on. The machine is its target's only once it is seen there and no longer on its way.
+The machine is its target's only once it is seen there and no longer on its way.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import TypeGuard
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
-from novacron.controllers.round import HOOK_RUNNING, Happening, Round
-from novacron.core.driver import Drivers
-from novacron.core.errors import Busy, DriverError, Unreachable
-from novacron.core.machine import Machine, MachinePlan, MachineRef, Observed, Power
-from novacron.core.migration import LiveMigration, Luggage
-from novacron.core.move import Move, MoveProgress, MoveReport, MoveResult
+from novacron.controllers.round import HOOK_RUNNING, Round
+from novacron.controllers.voyage import LATER, MOVED, SOON, Sight, Silent, Voyage, has_come
+from novacron.core.errors import Busy, DriverError
+from novacron.core.machine import Observed, Power
+from novacron.core.migration import HOST_LOST, LiveMigration, Luggage
+from novacron.core.move import MoveProgress, MoveResult
 from novacron.core.report import MIGRATING, STOPPING_TO_MOVE
-from novacron.core.steps import Done, Outcome, Wait
+from novacron.core.steps import Wait
 
-__all__ = ["MOVED", "Passage", "Silent"]
+__all__ = ["Passage"]
 
-MOVED = "Moved"
-AT_ONCE = timedelta(0)
-SOON = timedelta(milliseconds=200)
 LOOK = timedelta(seconds=1)
-LATER = timedelta(seconds=5)
-ON_THE_WAY = ("move", "arrive")
-
-
-@dataclass(frozen=True, slots=True)
-class Silent:
-    """A host that cannot be asked, and why."""
-
-    why: str
-
-
-Sight = Observed | Silent | None
-
-
-def _has_come(there: Sight) -> TypeGuard[Observed]:
-    """Say whether a machine is at its new host for good."""
-    return isinstance(there, Observed) and there.changing not in ON_THE_WAY
 
 
 @dataclass(slots=True)
-class Passage:
-    """One machine between two hosts in one round.
+class Passage(Voyage):
+    """One machine that leaves a host for another in one round.
 
     ``before_stop`` does what is to be done before a guest is stopped, and says what that waits for.
     """
 
-    machine: Machine
-    move: Move
-    drivers: Drivers
-    may_act: Callable[[], object]
-    now: datetime
     grace: timedelta
     before_stop: Callable[[Observed], Awaitable[Wait | None]]
-    happened: list[Happening] = field(default_factory=list)
 
     async def advance(self) -> Round:
         """Take the machine as far as it goes now."""
-        if self.move.lost:
-            return await self._begin_anew()
         there, here = await self._look(self.move.target), await self._look(self.move.source)
         progress = await self._progress() if isinstance(here, Observed) else None
         if isinstance(here, Observed) and progress is not None:
@@ -74,7 +43,7 @@ class Passage:
 
     async def _leave(self, here: Observed, there: Sight) -> Round:
         """Go on with a machine that its old host still has."""
-        if _has_come(there):
+        if has_come(there):
             return await self._settle_in(there)
         if self.machine.move_cancelled:
             return await self._stay(here, MoveResult.CANCELLED, "Cancelled", "as asked")
@@ -84,24 +53,44 @@ class Passage:
 
     async def _left(self, here: Silent | None, there: Sight) -> Round:
         """Go on with a machine that its old host has no more, or does not tell of."""
-        if _has_come(there):
+        if has_come(there):
             return await self._settle_in(there)
         if isinstance(there, Observed) and here is None:
             return self._wait(there, MIGRATING, "about to run there", SOON)
+        if here is not None and self.drivers.is_fenced(self.move.source):
+            return self._lost_on_the_way(there)
         for sight in (here, there):
             if isinstance(sight, Silent):
                 return self._wait(None, "HostUnreachable", sight.why, LATER)
         return await self._stay(None, MoveResult.FAILED, "MachineLost", "it is on neither host")
 
-    async def withdraw(self) -> Outcome | None:
-        """Have a machine that is to be removed not move any more; None once it does not."""
+    def _lost_on_the_way(self, there: Sight) -> Round:
+        """Give up a move whose source is off, once it is certain that the machine did not come.
+
+        Whoever places it may have it begin anew then, and never while it may run at the target.
+        """
+        if isinstance(there, Observed):
+            return self._wait(there, MIGRATING, "what came of it so far goes again", LOOK)
+        if isinstance(there, Silent) and not self.drivers.is_fenced(self.move.target):
+            return self._wait_for_target(there)
+        message = f"host {self.move.source} is off"
+        left = self.machine.leftovers | {self.move.target}
+        return self._end(None, MoveResult.FAILED, HOST_LOST, message, left=left)
+
+    async def withdraw(self) -> Round | None:
+        """Have a machine that is to be removed not move any more; None once it does not.
+
+        One that has come is its new host's: what it has there is newer than what it left.
+        """
+        there, here = await self._look(self.move.target), await self._look(self.move.source)
         source = self._mover(self.move.source)
-        here = await self._look(self.move.source)
         if source and isinstance(here, Observed) and await self._progress() is not None:
             self.may_act()
             await source.cancel_move(self.machine.ref)
-            return Wait("Cancelling", SOON, f"its move to host {self.move.target} is cancelled")
-        return None
+            return self._wait(here, MIGRATING, "is cancelled", SOON)
+        if not has_come(there):
+            return None
+        return await self._settle_in(there)
 
     async def _set_off(self, here: Observed) -> Round:
         """Begin the move, or hear what went wrong with it."""
@@ -213,129 +202,3 @@ class Passage:
         stays = f"stays on host {self.move.source}: {message}"
         self._tell(f"Migration{result}", stays, warning=result is MoveResult.FAILED)
         return self._end(here, result, reason, message, MoveProgress(), left)
-
-    async def _begin_anew(self) -> Round:
-        """Have a machine whose host is switched off on another, with the disks that both reach."""
-        target, driver = self._mover(self.move.target), self.drivers.named(self.move.target)
-        seen = await self._look(self.move.target)
-        if isinstance(seen, Silent) or target is None or driver is None:
-            why = seen.why if isinstance(seen, Silent) else "its driver cannot take machines over"
-            return self._end(None, MoveResult.FAILED, "TargetUnreachable", why)
-        if seen is None and (disk := await target.out_of_reach(self._plan())) is not None:
-            message = f"host {self.move.target} cannot reach {disk}"
-            stays = f"does not begin anew, though host {self.move.source} is off: {message}"
-            self._tell("MigrationFailed", stays, warning=True)
-            return self._end(None, MoveResult.FAILED, "DisksOutOfReach", message)
-        if seen is None or seen.abandoned:
-            self.may_act()
-            try:
-                await driver.create(self._plan())
-            except Busy as error:
-                return self._wait(None, MIGRATING, str(error), error.after)
-            except DriverError as error:
-                return self._end(None, MoveResult.FAILED, error.reason, str(error))
-            seen = await driver.observe(self.machine.ref_on(self.move.target))
-        if seen is None or seen.changing == "create":
-            return self._wait(seen, MIGRATING, "is set up there", SOON)
-        lost = self.move.source
-        self._tell("Recovered", f"begins anew on host {self.move.target}, because {lost} is off")
-        left = self.machine.leftovers | {lost}
-        return self._end(seen, MoveResult.SUCCEEDED, "HostLost", f"host {lost} is off", left=left)
-
-    async def _clear(self, host: str, home: str) -> frozenset[str]:
-        """Remove what is left on a host; return all hosts where that is still to be done."""
-        driver, keeper = self._mover(host), self._mover(home)
-        if driver is None:
-            return self.machine.leftovers
-        try:
-            if self.drivers.trouble(host) or keeper is None:
-                raise Unreachable(f"host {host} cannot be cleared now")
-            kept = await keeper.pack(self.machine.ref_on(home))
-            await driver.clear_out(self.machine.ref_on(host), kept)
-        except DriverError:
-            return self.machine.leftovers | {host}
-        return self.machine.leftovers - {host}
-
-    def _plan(self) -> MachinePlan:
-        there = self.machine.ref_on(self.move.target)
-        return replace(self.machine.plan(), ref=there, devices=self.move.devices)
-
-    def _mover(self, host: str) -> LiveMigration | None:
-        driver: object = self.drivers.named(host)
-        return driver if isinstance(driver, LiveMigration) else None
-
-    async def _look(self, host: str) -> Sight:
-        driver = self.drivers.named(host)
-        if driver is None:
-            return Silent(f"host {host} is not declared any more")
-        if trouble := self.drivers.trouble(host):
-            return Silent(trouble)
-        try:
-            return await driver.observe(self._ref(host))
-        except Unreachable as error:
-            return Silent(str(error))
-
-    async def _observe(self, host: str) -> Observed | None:
-        seen = await self._look(host)
-        return seen if isinstance(seen, Observed) else None
-
-    def _ref(self, host: str) -> MachineRef:
-        return self.machine.ref_on(host)
-
-    @property
-    def _report(self) -> MoveReport:
-        """What was written about this very move."""
-        written = self.machine.last_move
-        ours = written is not None and written.id == self.move.id
-        return written if written and ours else self._fresh()
-
-    def _fresh(self) -> MoveReport:
-        return MoveReport(self.move.id, self.move.source, self.move.target)
-
-    def _wait(
-        self,
-        seen: Observed | None,
-        reason: str,
-        said: str,
-        after: timedelta,
-        progress: MoveProgress | None = None,
-    ) -> Round:
-        report = replace(
-            self._report,
-            started=self._report.started or self.now,
-            progress=progress or self._report.progress,
-        )
-        message = f"moves from host {self.move.source} to {self.move.target}: {said}"
-        outcome = Wait(reason, after, message)
-        return Round({MOVED: outcome}, seen, happened=tuple(self.happened), move=report)
-
-    def _end(
-        self,
-        seen: Observed | None,
-        result: MoveResult,
-        reason: str,
-        message: str,
-        progress: MoveProgress | None = None,
-        left: frozenset[str] | None = None,
-    ) -> Round:
-        report = replace(
-            self._report,
-            started=self._report.started or self.now,
-            ended=self.now,
-            progress=progress or self._report.progress,
-            result=result,
-            reason=reason,
-            message=message,
-        )
-        arrived = result is MoveResult.SUCCEEDED
-        return Round(
-            {MOVED: Done("Settled", message, after=AT_ONCE)},
-            seen,
-            happened=tuple(self.happened),
-            host=self.move.target if arrived else None,
-            move=report,
-            leftovers=left,
-        )
-
-    def _tell(self, reason: str, message: str, *, warning: bool = False) -> None:
-        self.happened.append(Happening(reason, message, warning))

@@ -1,27 +1,30 @@
 """Takes one placed machine through its steps, with the driver that reaches its host."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from novacron.controllers.hooks import before_stop
 from novacron.controllers.leftovers import removed_from, tidied
 from novacron.controllers.machine import DELETION, LIFECYCLE, REMOVED
-from novacron.controllers.passage import MOVED, Passage
+from novacron.controllers.passage import Passage
+from novacron.controllers.recovery import Recovery
 from novacron.controllers.relocating import relocate
 from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
 from novacron.controllers.round import Happening, Round, Scope
 from novacron.controllers.snapshots import Tended, tend
+from novacron.controllers.voyage import MOVED
 from novacron.core.driver import Driver, Drivers, Identified
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import Machine, Observed
 from novacron.core.move import Move, MoveReport
 from novacron.core.report import STOPPING_TO_MOVE
-from novacron.core.steps import Blocked, Done, Outcome, Step, Wait, run_steps
+from novacron.core.steps import Blocked, Done, Step, Wait, run_steps
 
 __all__ = ["MachineReconciler"]
 
+SOON = timedelta(milliseconds=200)
 LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
 OTHER_HOST = "OtherHost"
@@ -59,13 +62,12 @@ class MachineReconciler:
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
         if machine.move is not None and not machine.deleting:
-            return await self._passage(machine, machine.move).advance()
-        if machine.deleting and (waits := await self._withdrawn(machine)):
-            return Round({REMOVED: waits})
-        done = await self._steps(machine, DELETION if machine.deleting else LIFECYCLE)
-        if machine.deleting and machine.abandoned and _is_out_of_reach(done):
-            return _forgotten(machine)
-        if machine.leftovers and not machine.deleting and done.seen is not None:
+            return await self._voyage(machine, machine.move).advance()
+        if machine.deleting:
+            done = await self._removed(machine)
+            return _forgotten(machine) if machine.abandoned and _is_out_of_reach(done) else done
+        done = await self._steps(machine, LIFECYCLE)
+        if machine.leftovers and done.seen is not None:
             return await tidied(machine, done, self.drivers)
         return done
 
@@ -83,7 +85,10 @@ class MachineReconciler:
         except DriverError as error:
             return _silent(error)
 
-    def _passage(self, machine: Machine, move: Move) -> Passage:
+    def _voyage(self, machine: Machine, move: Move) -> Passage | Recovery:
+        now = self.now()
+        if move.lost:
+            return Recovery(machine, move, self.drivers, self.may_act, now)
         happened: list[Happening] = []
 
         async def before(here: Observed) -> Wait | None:
@@ -93,8 +98,10 @@ class MachineReconciler:
             scope.happened = happened
             return await before_stop(scope, MOVED, STOPPING_TO_MOVE)
 
-        now = self.now()
-        return Passage(machine, move, self.drivers, self.may_act, now, self.grace, before, happened)
+        return Passage(
+            *(machine, move, self.drivers, self.may_act, now, self.grace, before),
+            happened=happened,
+        )
 
     def _scope(self, machine: Machine, driver: Driver, seen: Observed | None) -> Scope:
         return Scope(
@@ -103,18 +110,20 @@ class MachineReconciler:
             requests=self.requests,
         )
 
-    async def _withdrawn(self, machine: Machine) -> Outcome | None:
-        """Remove a machine from wherever else it may be; return what that waits for, if so."""
+    async def _removed(self, machine: Machine) -> Round:
+        """Remove a machine from wherever it may be, from its own host last."""
         elsewhere = machine.leftovers
         if machine.move is not None:
-            if waits := await self._passage(machine, machine.move).withdraw():
-                return waits
+            withdrawn = await self._voyage(machine, machine.move).withdraw()
+            if withdrawn is not None:
+                message = f"its move to host {machine.move.target} is ended first"
+                return replace(withdrawn, outcomes={REMOVED: Wait("Withdrawing", SOON, message)})
             elsewhere |= {machine.move.target}
         for host in sorted(elsewhere - {machine.host or ""}):
             self.may_act()
             if waits := await removed_from(machine, host, self.drivers):
-                return waits
-        return None
+                return Round({REMOVED: waits})
+        return await self._steps(machine, DELETION)
 
     async def _steps(self, machine: Machine, steps: Sequence[Step[Scope]]) -> Round:
         first = steps[0].condition

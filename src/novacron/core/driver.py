@@ -184,3 +184,6 @@ class Drivers(Protocol):
 
     def trouble(self, host: str) -> str | None:
         """Return why the host does not answer at present, or None when it does."""
+
+    def is_fenced(self, host: str) -> bool:
+        """Say whether somebody made sure that the host is off and stays so."""

@@ -17,6 +17,7 @@ __all__ = [
     "DEVICES_STAY",
     "HAS_DEVICES",
     "HAS_SNAPSHOTS",
+    "HOST_LOST",
     "NO_CERTIFICATES",
     "NO_OTHER_HOST",
     "Destination",
@@ -31,6 +32,7 @@ NO_OTHER_HOST = "NoOtherHost"
 CPU_INCOMPATIBLE = "CpuIncompatible"
 HAS_DEVICES = "HasDevices"
 HAS_SNAPSHOTS = "HasSnapshots"
+HOST_LOST = "HostLost"
 DEVICES_STAY = (
     "it has devices of its host, so it has to be stopped to get others elsewhere: allow that with "
     "--stop-allowed of novacron vm migrate, or of novacron host drain"

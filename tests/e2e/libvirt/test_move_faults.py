@@ -23,6 +23,8 @@ FENCE = [{"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}]
 POOL = "/var/lib/libvirt/novacron"
 # Ten times over it is enough for the machine; what the guest wrote is more than that.
 ROOM_MIB, WRITTEN_MIB = 40, 60
+DISK = "/dev/vda"
+SUM = f"dd if={DISK} bs=1M count=4 skip=200 2>/dev/null | sha256sum"
 
 
 def test_the_source_loses_its_power_amid_a_move_and_one_guest_begins_anew(
@@ -47,6 +49,37 @@ def test_the_source_loses_its_power_amid_a_move_and_one_guest_begins_anew(
     stage.scene.api.patch_host(stage.hosts[0], {"spec": {"taints": None}})
     stage.scene.until("struck", lambda obj: not obj["status"].get("leftoverHosts"))
     assert stage.guests(obj) == [1]
+
+
+@pytest.mark.parametrize("stage", ["novacron"], indirect=True)
+def test_the_source_loses_its_power_amid_a_copy_and_no_half_of_a_disk_is_started(
+    stage: FleetStage,
+) -> None:
+    """It waits for its host, though that is fenced: only there is all of its data."""
+    obj = stage.run("halved", policy=SLOW)
+    with stage.domain(obj, 0) as domain:
+        eventually(lambda: agent_answers(domain), lambda: "its agent answers")
+        inside(domain, f"dd if=/dev/urandom of={DISK} bs=1M count=4 seek=200 conv=fsync")
+        data = inside(domain, SUM)
+    stage.ask("halved", migrate_to=stage.hosts[1])
+    stage.under_way("halved")
+    stage.fleet.hosts[0].power_off()
+    stage.scene.api.patch_host(stage.hosts[0], {"spec": {"taints": FENCE}})
+    told = stage.scene.until(
+        "halved",
+        lambda obj: (obj["status"].get("migration") or {}).get("reason") == "DisksOutOfReach",
+    )
+    assert "its first disk, which came only in part" in told["status"]["migration"]["message"]
+    assert told["status"]["nodeName"] == stage.hosts[0]
+    assert stage.guests(obj) == []
+    stage.fleet.start()
+    stage.scene.api.patch_host(stage.hosts[0], {"spec": {"taints": None}})
+    stage.scene.until("halved", lambda obj: not obj["status"].get("leftoverHosts"))
+    stage.scene.until_running("halved")
+    assert stage.guests(obj) == [0]
+    with stage.domain(obj, 0) as domain:
+        eventually(lambda: agent_answers(domain), lambda: "its agent answers")
+        assert inside(domain, SUM) == data
 
 
 @contextmanager

@@ -54,6 +54,11 @@ class World:
         del host
         return self.down
 
+    def is_fenced(self, host: str) -> bool:
+        """Satisfy Drivers: nobody switches it off for good."""
+        del host
+        return False
+
     def change(self, **fields: object) -> None:
         """Have the owner change the machine."""
         self.machine = replace(self.machine, **fields)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from novacron.controllers.ledger import Ledger
 from novacron.core.conditions import Condition
 from novacron.core.devices import HostDevice
 from novacron.core.machine import Machine, Power, Resources
-from novacron.core.move import MoveRequest
+from novacron.core.move import MoveReport, MoveRequest, MoveResult
 from novacron.runtime.cache import Cache
 from novacron.runtime.resource import Resource
 
@@ -144,3 +144,27 @@ def said(reason: str, message: str) -> Machine:
     return replace(
         MACHINE, conditions=(RUNS, Condition("LiveMigratable", "False", reason, message))
     )
+
+
+def ended(reason: str, result: MoveResult = MoveResult.FAILED) -> Machine:
+    """Return a machine of host a whose last move, to host b, ended so and may have left things."""
+    last = MoveReport("1", "a", "b", result=result, reason=reason)
+    return replace(MACHINE, last_move=last, leftovers=frozenset({"b", "c"}))
+
+
+def test_a_machine_of_a_lost_host_may_begin_anew_where_it_was_on_its_way_to() -> None:
+    """What is left of it there cannot be taken for its disks, as what is left elsewhere can."""
+    sought = Bid("host a is off", lost=True).sought(ended("HostLost"), None, live=False)
+    assert sought.refused_hosts == {"c"}
+
+
+@pytest.mark.parametrize("bid", [ASKED, Bid("host a is drained")])
+def test_a_machine_whose_host_is_back_waits_until_it_is_tidied_up_after(bid: Bid) -> None:
+    """What is left is removed by its own host, and no other move begins there before that."""
+    assert bid.sought(ended("HostLost"), None, live=True).refused_hosts == {"b", "c"}
+
+
+def test_a_machine_of_a_lost_host_does_not_try_again_where_it_cannot_reach_its_disks() -> None:
+    """At least not before it was looked for elsewhere."""
+    sought = Bid("host a is off", lost=True).sought(ended("DisksOutOfReach"), None, live=False)
+    assert sought.refused_hosts == {"b", "c"}

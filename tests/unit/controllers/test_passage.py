@@ -13,6 +13,7 @@ from novacron.core.driver import Driver
 from novacron.core.machine import Machine, Power, Resources
 from novacron.core.move import Move, MoveResult
 from novacron.core.report import Phase
+from novacron.core.steps import Wait
 from novacron.drivers.simulation import Delays, Fault, Operation, SimulatedHost, SimulationDriver
 from novacron.drivers.simulation import World as Outside
 
@@ -30,6 +31,7 @@ class Hosts:
     faults: tuple[Fault, ...] = ()
     now: datetime = datetime(2026, 11, 15, tzinfo=UTC)
     silent: dict[str, str] = field(default_factory=dict)
+    fenced: set[str] = field(default_factory=set)
     machine: Machine = field(init=False)
     drivers: dict[str, SimulationDriver] = field(init=False)
 
@@ -57,6 +59,14 @@ class Hosts:
 
     def trouble(self, host: str) -> str | None:
         return self.silent.get(host)
+
+    def is_fenced(self, host: str) -> bool:
+        return host in self.fenced
+
+    def lose(self, host: str) -> None:
+        """Have a host lose its power, and somebody say so."""
+        self.silent[host] = "no route"
+        self.fenced.add(host)
 
     def order(self, **fields: object) -> None:
         self.machine = replace(self.machine, move=Move("1", "a", "b", **fields))  # type: ignore[arg-type]
@@ -224,3 +234,125 @@ async def test_a_machine_of_a_host_that_is_off_begins_anew_on_another(hosts: Hos
     await hosts.settle()
     assert hosts.machine.leftovers == frozenset()
     assert hosts.where() == [("b", Power.ON)]
+
+
+async def test_a_move_whose_source_is_off_is_given_up_when_nothing_came(hosts: Hosts) -> None:
+    """What may be left where it was to go is on record, and whoever places it decides anew."""
+    hosts.order()
+    await hosts.round()
+    hosts.lose("a")
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert (last.result, last.reason) == (MoveResult.FAILED, "HostLost")
+    assert (hosts.machine.host, hosts.machine.leftovers) == ("a", {"b"})
+
+
+async def test_a_machine_that_came_before_its_source_was_lost_is_its_targets(hosts: Hosts) -> None:
+    """Nobody noticed that it came, and yet it is not begun anew."""
+    hosts.order()
+    await hosts.round()
+    hosts.now += 2 * SLOW
+    hosts.lose("a")
+    await hosts.settle()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert (last.result, last.reason) == (MoveResult.SUCCEEDED, "")
+    assert (hosts.machine.host, hosts.machine.leftovers) == ("b", {"a"})
+
+
+async def test_a_machine_that_may_have_come_to_a_silent_host_is_given_up_by_nobody(
+    hosts: Hosts,
+) -> None:
+    """Not even where its source is off: it could be started twice."""
+    hosts.order()
+    await hosts.round()
+    hosts.now += 2 * SLOW
+    hosts.lose("a")
+    hosts.silent["b"] = "no route"
+    done = await hosts.round()
+    moved = done.outcomes["Moved"]
+    assert isinstance(moved, Wait)
+    assert moved.reason == "HostUnreachable"
+    assert "no route; it may run there, so it is started nowhere else" in moved.message
+    assert hosts.machine.move is not None
+    del hosts.silent["b"]
+    await hosts.settle()
+    assert hosts.machine.host == "b"
+
+
+async def test_a_move_between_two_hosts_that_are_off_is_given_up(hosts: Hosts) -> None:
+    """Nothing of it runs on either."""
+    hosts.order()
+    await hosts.round()
+    hosts.lose("a")
+    hosts.lose("b")
+    await hosts.round()
+    assert hosts.machine.last_move is not None
+    assert hosts.machine.last_move.reason == "HostLost"
+    assert hosts.machine.leftovers == {"b"}
+
+
+async def test_a_host_that_falls_silent_before_a_machine_was_begun_there_is_given_up(
+    hosts: Hosts,
+) -> None:
+    """Nothing was asked of it, so another one may be."""
+    hosts.lose("a")
+    hosts.silent["b"] = "no route"
+    hosts.order(live=False, lost=True)
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert (last.result, last.reason) == (MoveResult.FAILED, "TargetUnreachable")
+    assert hosts.machine.leftovers == frozenset()
+
+
+async def test_a_host_that_falls_silent_after_a_machine_was_begun_there_is_waited_for(
+    hosts: Hosts,
+) -> None:
+    """Until it answers, or is known to be off: then what it may have is on record."""
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.round()
+    hosts.silent["b"] = "no route"
+    done = await hosts.round()
+    assert done.outcomes["Moved"].reason == "HostUnreachable"
+    assert hosts.machine.move is not None
+    hosts.lose("b")
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert (last.result, last.reason) == (MoveResult.FAILED, "TargetUnreachable")
+    assert (hosts.machine.host, hosts.machine.leftovers) == ("a", {"b"})
+
+
+async def test_what_a_host_refused_to_begin_anew_leaves_nothing_there(tmp_path: Path) -> None:
+    """It may begin on another one after that."""
+    full = Fault(Operation.CREATE, "OutOfCapacity", message="host b is full")
+    hosts = Hosts(tmp_path, faults=(full,))
+    await hosts.settle()
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.round()
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert (last.result, last.reason) == (MoveResult.FAILED, "HostFull")
+    assert hosts.machine.leftovers == frozenset()
+    assert hosts.where() == [("a", Power.ON)]
+
+
+async def test_a_machine_that_came_is_deleted_where_it_came_to(hosts: Hosts) -> None:
+    """With all that it has there, and what is left where it was."""
+    hosts.order()
+    await hosts.round()
+    hosts.now += 2 * SLOW
+    hosts.machine = replace(hosts.machine, deleting=True)
+    done = await hosts.round()
+    assert not done.settled
+    assert (hosts.machine.host, hosts.machine.move) == ("b", None)
+    for _ in range(5):
+        done = await hosts.round()
+        hosts.now += done.look_again or timedelta(0)
+    assert done.settled
+    assert hosts.where() == []

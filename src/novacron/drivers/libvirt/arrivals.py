@@ -2,7 +2,8 @@
 
 Disks that both hosts reach are left alone. For others there is an empty one of the same size and
 name, into which libvirt copies. It is on top of no image: libvirt copies only what differs from
-one where it is told a file's path, and we know pools.
+one where it is told a file's path, and we know pools. Until the machine has come there is a file
+beside it that says so: nobody is to take half of a disk for one.
 """
 
 from dataclasses import dataclass
@@ -25,11 +26,13 @@ from novacron.drivers.libvirt.domain import console_log, console_past, root_volu
 from novacron.drivers.libvirt.look import INCOMING, find
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.snapshot_book import take_out
-from novacron.drivers.libvirt.travel import pools_of
+from novacron.drivers.libvirt.travel import disks_of, pools_of
 
 __all__ = ["Reception", "cleared", "out_of_reach", "received", "settled"]
 
 WHOLE = 100
+# How a file is called that says of another that it is not whole.
+COMING = ".coming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,17 @@ def _is_to_be_copied(builder: Builder, name: str, disk: Belonging, snapshots: in
             "not copied: have both hosts see one storage, or take the volume off the machine",
             reason="DisksOutOfReach",
         )
+    pool.fill(f"{disk.volume}{COMING}", 0, [])
     pool.remove(disk.volume)  # one that is there was left by a move that came to nothing
     pool.empty(disk.volume, disk.capacity, disk.format)
     return True
 
 
 def out_of_reach(builder: Builder, plan: MachinePlan) -> str | None:
-    """Return which disk of a machine that was elsewhere is not in a pool of this host, if any."""
+    """Return which disk of a machine that was elsewhere is not in a pool of this host, if any.
+
+    Nor is one of which only a part has come.
+    """
     try:
         places = builder.storage.places(plan, Rejected)
     except Rejected as error:
@@ -105,6 +112,8 @@ def out_of_reach(builder: Builder, plan: MachinePlan) -> str | None:
         refresh(pool)
         if pool.find(file) is None:
             return what
+        if pool.find(f"{file}{COMING}") is not None:
+            return f"{what}, which came only in part"
     return None
 
 
@@ -125,7 +134,15 @@ def settled(
     refresh(builder.pool)
     take_out(builder.pool, domain)
     builder.change(plan, domain)
+    _have_come(builder.pool, domain.handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
     return took
+
+
+def _have_come(own: Pool, xml: str) -> None:
+    """Take note that all disks are whole."""
+    for name, volume in disks_of(xml):
+        if (pool := pool_of(own, name)) is not None:
+            pool.remove(f"{volume}{COMING}")
 
 
 def _remember(pool: Pool, uid: str, belongings: Belongings | None) -> None:
@@ -160,5 +177,6 @@ def cleared(builder: Builder, uid: str, kept: Belongings) -> None:
         pool = pool_of(builder.pool, pools.get(disk.target, builder.host.pool))
         if pool is not None and not storage_marks(pool) & disk.marks:
             pool.remove(disk.volume)
+            pool.remove(f"{disk.volume}{COMING}")
     if not storage_marks(builder.pool) & kept.said_in:
         builder.pool.remove_all(volume_prefix(uid))

@@ -3,7 +3,15 @@
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-__all__ = ["SENT", "adapted", "marked_as_sent", "pools_of", "with_plain_cpu", "without_hardware"]
+__all__ = [
+    "SENT",
+    "adapted",
+    "disks_of",
+    "marked_as_sent",
+    "pools_of",
+    "with_plain_cpu",
+    "without_hardware",
+]
 
 # QEMU has it wherever it runs.
 PLAIN_CPU = "qemu64"
@@ -85,6 +93,12 @@ def _sources(domain: ET.Element) -> Iterator[tuple[str, ET.Element]]:
 def pools_of(xml: str) -> dict[str, str]:
     """Return the pool of each disk, by its target."""
     return _pools(ET.fromstring(xml))  # noqa: S314 - libvirt's and ours
+
+
+def disks_of(xml: str) -> list[tuple[str, str]]:
+    """Return pool and volume of each disk."""
+    domain = ET.fromstring(xml)  # noqa: S314 - libvirt's and ours
+    return [(each.get("pool") or "", each.get("volume") or "") for _, each in _sources(domain)]
 
 
 def _pools(domain: ET.Element) -> dict[str, str]:

@@ -11,7 +11,7 @@ from fleet import shared_fleet
 from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.core.move import MovePolicy
-from novacron.core.volume import Access, Volume
+from novacron.core.volume import Access, Reclaim, Volume
 from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.travel import marked_as_sent
 from rights import ROOT
@@ -101,3 +101,23 @@ async def test_a_volume_that_is_only_read_is_not_copied(tmp_path: Path) -> None:
         coming = replace(plan, ref=pair.plan("b").ref)
         with pytest.raises(Rejected, match="which is only read"):
             await there.welcome(coming, await here.pack(plan.ref))
+
+
+async def test_a_disk_of_which_only_a_part_has_come_is_not_taken_for_one(tmp_path: Path) -> None:
+    """A machine whose host is lost amid a copy does not begin with it, nor is it left for ever."""
+    async with real(tmp_path, pool="novacron") as pair:
+        here, there = pair.connect("a"), pair.connect("b")
+        plan = replace(pair.plan("a"), volumes=(Volume("data", 16, reclaim=Reclaim.DELETE),))
+        await here.create(plan)
+        await pair.settled(here, "a")
+        before = pair.left_behind()
+        coming = replace(plan, ref=pair.plan("b").ref)
+        assert await there.out_of_reach(coming) == "its first disk"
+        await there.welcome(coming, await here.pack(plan.ref))
+        assert await there.out_of_reach(coming) == "its first disk, which came only in part"
+        await there.clear_out(coming.ref, await here.pack(plan.ref))
+        assert pair.left_behind() == before
+        assert await moved(pair, here, there, plan) is not None
+        assert await there.out_of_reach(coming) is None
+        assert not [name for name in pair.left_behind() if name.endswith(".coming")]
+        await there.reclaim(coming.ref, ["data"])
