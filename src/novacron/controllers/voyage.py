@@ -104,7 +104,8 @@ class Voyage:
         return written if written and ours else self._fresh()
 
     def _fresh(self) -> MoveReport:
-        return MoveReport(self.move.id, self.move.source, self.move.target)
+        move = self.move
+        return MoveReport(move.id, move.source, move.target, mode=move.mode, devices=move.devices)
 
     def _wait(
         self,
@@ -144,6 +145,7 @@ class Voyage:
             result=result,
             reason=reason,
             message=message,
+            devices=(),
         )
         arrived = result is MoveResult.SUCCEEDED
         return Round(

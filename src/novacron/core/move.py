@@ -6,7 +6,15 @@ from enum import StrEnum
 
 from novacron.core.devices import HostDevice
 
-__all__ = ["Move", "MovePolicy", "MoveProgress", "MoveReport", "MoveRequest", "MoveResult"]
+__all__ = [
+    "Move",
+    "MoveMode",
+    "MovePolicy",
+    "MoveProgress",
+    "MoveReport",
+    "MoveRequest",
+    "MoveResult",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,14 @@ class MoveRequest:
     stop_allowed: bool = False
 
 
+class MoveMode(StrEnum):
+    """How a machine gets from one host to another."""
+
+    LIVE = "Live"
+    STOPPED = "Stopped"
+    ANEW = "Anew"
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """The placer's word that a machine goes to another host, written before anything is done.
@@ -42,6 +58,13 @@ class Move:
     lost: bool = False
     why: str = ""
     devices: tuple[HostDevice, ...] = ()
+
+    @property
+    def mode(self) -> MoveMode:
+        """How the machine gets there."""
+        if self.lost:
+            return MoveMode.ANEW
+        return MoveMode.LIVE if self.live else MoveMode.STOPPED
 
 
 class MoveResult(StrEnum):
@@ -64,7 +87,11 @@ class MoveProgress:
 
 @dataclass(frozen=True, slots=True)
 class MoveReport:
-    """What is known of the move under way, or of the last one; without ``result`` it goes on."""
+    """What is known of the move under way, or of the last one; without ``result`` it goes on.
+
+    ``mode`` is for moves between hosts that somebody placed; ``devices`` are its target's that are
+    set aside as long as it goes on.
+    """
 
     id: str = ""
     source: str | None = None
@@ -75,3 +102,5 @@ class MoveReport:
     result: MoveResult | None = None
     reason: str = ""
     message: str = ""
+    mode: MoveMode | None = None
+    devices: tuple[HostDevice, ...] = ()

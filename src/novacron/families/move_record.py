@@ -1,13 +1,22 @@
 """How a machine is asked to move, how the decision is recorded, and how it went.
 
 For machines of every family: the request and the record of a decision are annotations, so that
-one write turns the one into the other; how the move goes is in the status.
+one write turns the one into the other; how the move goes is in the status. Whoever replaces an
+object takes its annotations away, so that a move which has begun is known by the status alone.
 """
 
 import json
+from dataclasses import fields
 from typing import Any
 
-from novacron.core.move import Move, MoveProgress, MoveReport, MoveRequest, MoveResult
+from novacron.core.move import (
+    Move,
+    MoveMode,
+    MoveProgress,
+    MoveReport,
+    MoveRequest,
+    MoveResult,
+)
 from novacron.families.device_record import devices_of, written_devices
 from novacron.families.wording import time_of, written_time
 
@@ -33,6 +42,7 @@ MIGRATE_CANCEL = "novacron.io/migrate-cancel"
 ANYWHERE = "any"
 # The decision, written before anything is done: where a machine moves to.
 MOVE = "novacron.io/move"
+RECORDED = frozenset(each.name for each in fields(Move))
 
 
 def request_of(obj: Object) -> MoveRequest | None:
@@ -53,18 +63,39 @@ def move_of(obj: Object) -> tuple[Move | None, bool]:
     A copy of another object's record is not ours, and one that somebody wrote into is none.
     """
     text = (obj["metadata"].get("annotations") or {}).get(MOVE)
-    if not text:
-        return None, False
+    move = _recorded(text, obj["metadata"]["uid"]) if text else None
+    written = last_move(obj.get("status") or {})
+    if move is None:
+        begun = _begun(written) if written else None
+        return begun, bool(text) and begun is None
+    ended = written is not None and written.id == move.id and written.result is not None
+    return (None, True) if ended else (move, False)
+
+
+def _recorded(text: str, uid: str) -> Move | None:
+    """Return the move that an annotation tells of; what a later version added is left out."""
     try:
         record = json.loads(text)
-        if record.pop("uid") != obj["metadata"]["uid"]:
-            return None, True
-        move = Move(**record | {"devices": devices_of(record.get("devices"))})
+        if record["uid"] != uid:
+            return None
+        known = {name: value for name, value in record.items() if name in RECORDED}
+        return Move(**known | {"devices": devices_of(record.get("devices"))})
     except (AttributeError, KeyError, TypeError, ValueError):
-        return None, True
-    written = (obj.get("status") or {}).get("migration") or {}
-    ended = written.get("id") == move.id and written.get("result") is not None
-    return (None, True) if ended else (move, False)
+        return None
+
+
+def _begun(written: MoveReport) -> Move | None:
+    """Return the move that a status tells of, if it goes on."""
+    if written.mode is None or written.result is not None:
+        return None
+    return Move(
+        written.id,
+        written.source or "",
+        written.target or "",
+        live=written.mode is MoveMode.LIVE,
+        lost=written.mode is MoveMode.ANEW,
+        devices=written.devices,
+    )
 
 
 def with_move(obj: Object, move: Move) -> Object:
@@ -100,7 +131,7 @@ def last_move(status: Object) -> MoveReport | None:
     written = status.get("migration")
     if not written:
         return None
-    result = written.get("result")
+    result, mode = written.get("result"), written.get("mode")
     return MoveReport(
         id=written.get("id") or "",
         source=written.get("sourceNode"),
@@ -115,6 +146,8 @@ def last_move(status: Object) -> MoveReport | None:
         result=MoveResult(result) if result else None,
         reason=written.get("reason") or "",
         message=written.get("message") or "",
+        mode=MoveMode(mode) if mode else None,
+        devices=devices_of(written.get("devices")),
     )
 
 
@@ -132,5 +165,7 @@ def written_move(move: MoveReport) -> Object:
         "result": move.result.value if move.result else None,
         "reason": move.reason or None,
         "message": move.message or None,
+        "mode": move.mode.value if move.mode else None,
+        "devices": written_devices(move.devices) or None,
     }
     return {name: value for name, value in entries.items() if value is not None}

@@ -37,9 +37,14 @@ def recorded(obj: Object) -> Placement | None:
 
 
 def wants_elsewhere(obj: Object) -> bool:
-    """Say whether its owner wants it elsewhere than when it was last placed."""
+    """Say whether its owner may want it elsewhere than when it was last placed.
+
+    Where it is, is known by its status, and what was wanted then by its record alone.
+    """
     record = _of(obj)
-    return record is not None and record.wishes not in (None, _wishes(obj))
+    if record is None:
+        return bool((obj.get("status") or {}).get("nodeName"))
+    return record.wishes not in (None, _wishes(obj))
 
 
 def written_record(obj: Object, placement: Placement) -> str:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from novacron.core.move import MoveMode
 from novacron.core.report import Phase
 from novacron.crd import (
     AGE,
@@ -137,6 +138,15 @@ class DeviceStatus(Model):
     """The NUMA node that it is close to."""
 
 
+class MoveStatus(MigrationStatus):
+    """The move to another host that is under way, or the last one."""
+
+    mode: MoveMode | None = None
+    """Live while it runs, Stopped for it, or Anew from its disks because its host is off."""
+    devices: Annotated[list[DeviceStatus], ListMap("address")] = []
+    """Hardware of the other host that is set aside for it meanwhile."""
+
+
 class VirtualMachineStatus(Model):
     """What is known of the machine."""
 
@@ -163,7 +173,7 @@ class VirtualMachineStatus(Model):
     """A word for the CPU that it was started with; it can move live where a host has as much."""
     conditions: Annotated[list[Condition], ListMap("type")] = []
     """What is so and what is not; Ready sums it up."""
-    migration: MigrationStatus | None = None
+    migration: MoveStatus | None = None
     """The move that is under way, or the last one."""
     snapshots: Annotated[list[SnapshotStatus], ListMap("name")] = []
     """Its snapshots."""

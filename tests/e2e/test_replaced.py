@@ -1,0 +1,73 @@
+"""Machines that somebody replaces whole, annotations and finalizers included, as kubectl does."""
+
+import json
+
+from e2e.conftest import Stage
+from e2e.test_moves import annotate, hosts_of, pair, placed, result
+from machines import Object, virtual_machine
+from novacron.core.machine import Power
+
+
+def replace(stage: Stage, name: str, **template: object) -> None:
+    """Put a manifest in the place of a machine."""
+    body = virtual_machine(name, stage.namespace, **template)
+    stage.operator.plane.kubectl("replace", "-f", "-", input=json.dumps(body))
+
+
+def selector(stage: Stage, **more: str) -> dict[str, str]:
+    """Return labels that the hosts of a pair have."""
+    return {"test/pair": stage.namespace, **more}
+
+
+def test_a_machine_that_is_replaced_amid_a_move_goes_on_with_it(stage: Stage) -> None:
+    """The record of the decision is gone, and yet nobody makes a second one where it was."""
+    here, there = pair(stage, delays={"move": "3s"})
+    before = placed(stage, "web", here)
+    annotate(stage, "web", migrate_to=there)
+    moving = stage.until("web", lambda obj: "migration" in obj["status"])
+    assert moving["status"]["migration"]["mode"] == "Live"
+    replace(stage, "web", nodeSelector=selector(stage))
+    done = stage.until("web", lambda obj: result(obj) is not None)
+    assert "novacron.io/move" in moving["metadata"]["annotations"]
+    assert done["status"]["migration"]["result"] == "Succeeded"
+    assert done["status"]["nodeName"] == there
+    assert done["status"]["vmID"] == before["status"]["vmID"]
+    assert hosts_of(stage, "web") == [(there, Power.ON)]
+
+
+def test_room_is_held_for_a_machine_that_is_replaced_amid_a_move(stage: Stage) -> None:
+    """Also its devices."""
+    gpu = {"type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
+    slow = {"delays": {"move": "3s"}, "devices": [{"address": "0000:3b:00.0", **gpu}]}
+    here, there = pair(stage, **slow)
+    placed(stage, "trainer", here, devices=[{"type": "gpu"}])
+    annotate(stage, "trainer", migrate_to=there, migrate_stop_allowed="true")
+    moving = stage.until("trainer", lambda obj: "migration" in obj["status"])
+    (set_aside,) = moving["status"]["migration"]["devices"]
+    replace(stage, "trainer", nodeSelector=selector(stage), devices=[{"type": "gpu"}])
+    done = stage.until("trainer", lambda obj: result(obj) is not None)
+    assert done["status"]["migration"]["result"] == "Succeeded"
+    assert "devices" not in done["status"]["migration"]
+    assert done["status"]["nodeName"] == there
+    assert done["status"]["devices"] == [set_aside]
+
+
+def test_a_machine_that_was_replaced_follows_its_selector(stage: Stage) -> None:
+    """Whether that changed with it or later; and one whose host will do stays."""
+    here, there = pair(stage)
+    placed(stage, "web", here)
+    replace(stage, "web", nodeSelector=selector(stage))
+    stage.until("web", _is_on_record)
+    assert hosts_of(stage, "web") == [(here, Power.ON)]
+    replace(stage, "web", nodeSelector=selector(stage, **{"test/side": "b"}))
+    stage.until("web", lambda obj: obj["status"]["nodeName"] == there)
+    stage.until("web", _is_on_record)
+    side = {"spec": {"template": {"spec": {"nodeSelector": {"test/side": "a"}}}}}
+    stage.api.patch_machine(stage.namespace, "web", side)
+    stage.until("web", lambda obj: obj["status"]["nodeName"] == here)
+
+
+def _is_on_record(obj: Object) -> bool:
+    metadata = obj["metadata"]
+    recorded = "novacron.io/placement" in (metadata.get("annotations") or {})
+    return recorded and "novacron.io/machine" in (metadata.get("finalizers") or ())
