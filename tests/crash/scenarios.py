@@ -5,7 +5,7 @@ A scenario begins with machines as ``before`` leaves them, does one thing to eac
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from machines import condition
@@ -128,6 +128,7 @@ class Scenario:
 
     ``volumes`` are those the machine has in the beginning, ``kept`` names those that are to be
     there when it is gone. Where it begins with a move under way, that is what ``moving`` asks for.
+    ``with_memory`` is of the snapshots it has in the beginning.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Scenario:
     volumes: tuple[Object, ...] = ()
     kept: tuple[str, ...] = ()
     snapshots_before: tuple[str, ...] = ()
+    with_memory: bool = False
     moving: Object = field(default_factory=dict)
 
     def begins(self, obj: Object | None) -> bool:
@@ -188,6 +190,13 @@ CHANGED_SNAPSHOTS = {
 OF_SNAPSHOTS = Scenario(
     "snapshots", went_back, patch=CHANGED_SNAPSHOTS, snapshots_before=("before", "gone")
 )
+REMEMBERED = [{"name": "gone", "discard": True}, {"name": "new", "memory": True}]
+OF_MEMORY = replace(
+    OF_SNAPSHOTS,
+    name="snapshots with memory",
+    patch={"spec": CHANGED_SNAPSHOTS["spec"] | {"snapshots": REMEMBERED}},
+    with_memory=True,
+)
 
 SCENARIOS = (
     Scenario("create", running, exists_before=False),
@@ -227,6 +236,7 @@ REAL_SCENARIOS = (
     Scenario("start", running, running_before=False, patch={"spec": {"running": True}}),
     Scenario("delete", gone, patch=None),
     OF_SNAPSHOTS,
+    OF_MEMORY,
     Scenario(
         "create with volumes",
         running,
@@ -264,6 +274,15 @@ REAL_MOVES = (
         stayed,
         patch={"metadata": {"annotations": {"novacron.io/migrate-cancel": "true"}}},
         moving=move_within("8Mbps"),
+        second_host=True,
+    ),
+    Scenario(
+        "delete amid a move with large disks",
+        gone,
+        patch=None,
+        moving=move_within("8Mbps"),
+        volumes=(DATA, SCRATCH),
+        kept=("data",),
         second_host=True,
     ),
 )

@@ -1,7 +1,7 @@
 """The same with real guests that count aloud while two real hosts hand them over."""
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from api import Api
 from crash.scenarios import REAL_MOVES, Scenario
-from crash.theatre import NAME, Theatre
+from crash.theatre import NAME, Theatre, check_kept
 from fleet import own_fleet
 from image_server import ImageServer, image_server
 from machines import host, virtual_machine
@@ -68,6 +68,7 @@ class Hosts:
     stopped: bool
     flags: tuple[str, ...] = ("--shutdown-grace=2s",)
     beneath: str = "libvirt"
+    begun: dict[str, Scenario] = field(default_factory=dict)
 
     def host(self, name: str, _: Scenario) -> Object:
         number = number_of(name)
@@ -80,9 +81,11 @@ class Hosts:
         return body
 
     def machine(self, namespace: str, host: str, scenario: Scenario) -> Object:
+        self.begun[namespace] = scenario
         image = {"source": self.images.add("counts.raw", COUNTS)}
         size = {"memory": "512Mi", "disk": "600Mi" if "large" in scenario.name else "64Mi"}
-        return virtual_machine(NAME, namespace, on=host, image=image, **size)
+        volumes = list(scenario.volumes)
+        return virtual_machine(NAME, namespace, on=host, image=image, volumes=volumes, **size)
 
     def check_nothing_leaked(self, objects: dict[str, Object]) -> None:
         """Each machine has one guest, on its host alone, that was never started anew."""
@@ -97,10 +100,17 @@ class Hosts:
                 assert all(each.state()[0] == libvirt.VIR_DOMAIN_RUNNING for each in domains)
                 self._check_volumes(connection, homes.keys() if self.shared else here)
             pools = [each.storagePoolLookupByName(self.pool) for each in connections]
+            self._check_kept(pools, objects)
             early = {uid: said(pools[home], uid) for uid, home in homes.items()}
             for uid, home in homes.items():
                 begun_here = self.shared or home == 0
                 self._check_counting(pools[home], uid, early[uid], begun_here=begun_here)
+
+    def _check_kept(self, pools: list[libvirt.virStoragePool], objects: dict[str, Object]) -> None:
+        """See that volumes which were to stay are where their machine was, and nowhere else."""
+        here, there = ({each for each in pool.listVolumes() if is_data(each)} for pool in pools)
+        assert self.shared or not there
+        check_kept({name.removeprefix("volume-") for name in here}, objects, self.begun)
 
     def _check_counting(
         self, pool: libvirt.virStoragePool, uid: str, early: str, *, begun_here: bool
@@ -128,13 +138,19 @@ class Hosts:
     def _check_volumes(self, connection: libvirt.virConnect, uids: Set[str]) -> None:
         pool = connection.storagePoolLookupByName(self.pool)
         pool.refresh()
-        names = {name for name in pool.listVolumes() if not name.startswith(OF_ALL)}
+        ours = (name for name in pool.listVolumes() if not name.startswith(OF_ALL))
+        names = {name for name in ours if not is_data(name)}
         # A first disk, a seed and what was said here and before, and nothing else.
         kinds = sorted(
             name[37:].partition("-")[0] for name in names - {console_past(uid) for uid in uids}
         )
         assert kinds == sorted(["root.qcow2", "seed", "console.log"] * len(uids)), names
         assert {name[:36] for name in names} == uids
+
+
+def is_data(volume: str) -> bool:
+    """Say whether a volume has data that may outlive its machine."""
+    return volume.startswith("volume-")
 
 
 def number_of(name: str) -> int:

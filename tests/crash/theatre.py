@@ -115,7 +115,8 @@ class Theatre:
         """Return the machine as it is at the beginning."""
         body = self.ground.machine(namespace, self.host, self.scenario)
         if names := self.scenario.snapshots_before:
-            body["spec"]["snapshots"] = [{"name": name} for name in names]
+            memory = {"memory": True} if self.scenario.with_memory else {}
+            body["spec"]["snapshots"] = [{"name": name, **memory} for name in names]
         return body
 
     def act(self, namespace: str) -> None:

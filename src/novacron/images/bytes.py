@@ -25,8 +25,8 @@ class Opened:
     """Bytes that are being read, beginning at ``start``.
 
     ``length`` is how many there are in all, if that is known. ``version`` changes when the bytes
-    do, as far as the source can tell; ``validator`` is by what it recognises them when it is asked
-    for the rest, and empty where it cannot.
+    do, and is empty where the source cannot tell; ``validator`` is by what it recognises them when
+    it is asked for the rest, and empty where it cannot.
     """
 
     stream: Readable

@@ -31,8 +31,8 @@ class Fetch:
     """An image being read: what it is, how long if that is known, and its bytes in pieces.
 
     ``chunks`` raises when the bytes end early or do not amount to the checksum, so nothing may
-    be used before it has ended. ``version`` changes when what is behind the address does, as far
-    as its server tells.
+    be used before it has ended. ``version`` changes when what is behind the address does; it is
+    empty where its server does not tell.
     """
 
     shown: str

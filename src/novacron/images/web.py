@@ -170,4 +170,5 @@ def _opened(answer: http.client.HTTPResponse, asked: int) -> Opened:
     length = int(said) + start if said and said.isdigit() else None
     tag, changed = (answer.headers.get(name) or "" for name in ("ETag", "Last-Modified"))
     validator = tag if tag and not tag.startswith("W/") else changed
-    return Opened(answer, start, length, f"{tag} {changed} {length or ''}", validator)
+    version = f"{tag} {changed} {length or ''}" if tag or changed else ""
+    return Opened(answer, start, length, version, validator)

@@ -18,6 +18,7 @@ from e2e.conftest import Stage
 from e2e.libvirt.conftest import DEAF, LibvirtStage
 from e2e.libvirt.test_real_faults import refused
 from e2e.libvirt.test_real_machine import said
+from e2e.test_moves import novacron
 from guest_images import as_ova, built_in
 from image_server import ImageServer
 from libvirt_daemon import own_daemon
@@ -179,7 +180,7 @@ def test_a_guest_boots_from_what_another_hypervisor_exported(
 
 
 def test_progress_is_seen_while_an_image_comes(real: LibvirtStage) -> None:
-    """In the condition, and so in every command that waits."""
+    """In the condition, and by every command that waits."""
     real.images.pause = 0.1
     try:
         real.create("slow", real.images.add("slow.raw", DEAF * 4 + b"slow"), disk="64Mi")
@@ -193,8 +194,10 @@ def test_progress_is_seen_while_an_image_comes(real: LibvirtStage) -> None:
             ),
         )
         assert seen["status"]["phase"] == "Pending"
+        waited = novacron(real.scene, "vm", "start", "slow", "--wait")
     finally:
         real.images.pause = 0.0
+    assert re.search(r"slow: Pending: .*image [1-9]\d* % of 5 MiB", waited.stderr), waited.stderr
     real.scene.until_running("slow")
 
 

@@ -4,6 +4,7 @@ Finds them, brings those that are missing, and keeps order among them. Whoever b
 progress and shows it, or gives up, so what stands still for long enough is nobody's.
 """
 
+import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -95,7 +96,7 @@ class Stock:
             address = getattr(located.place, "url", located.source)
             checksum = checksum_from(located.checksums, address)
             found = Shelf(pool.names()).find(key_of(checksum))
-        found = found or self._brought(pool, located, checksum, progress)
+        found = found or self._brought(pool, located, checksum, pull, progress)
         self._touch(pool, found)
         self._remember(pool, located, found)
         now = self.clock()
@@ -143,12 +144,20 @@ class Stock:
         return None if pull is PullPolicy.ALWAYS else shelf.from_source(located.identity)
 
     def _brought(
-        self, pool: Pool, located: Located, checksum: str | None, progress: Progress
+        self,
+        pool: Pool,
+        located: Located,
+        checksum: str | None,
+        pull: PullPolicy,
+        progress: Progress,
     ) -> InStock:
         place = _readable(pool, located.place)
         bringing = Bringing(pool, progress, self.clock)
         with open_image(place, checksum, self.workshop.limits, bringing.beat) as fetch:
-            key = key_of(checksum or f"{located.identity} {fetch.version}")
+            version = fetch.version
+            if not version and pull is PullPolicy.ALWAYS:
+                version = secrets.token_hex(8)  # nobody tells whether it is what came before
+            key = key_of(checksum or f"{located.identity} {version}")
             found = Shelf(pool.names()).find(key) or self._elsewhere(pool, key, fetch, progress)
             if isinstance(found, InStock):
                 return found
