@@ -74,6 +74,8 @@ class Passage(Voyage):
         if isinstance(there, Silent) and not self.drivers.is_fenced(self.move.target):
             return self._wait_for_target(there)
         message = f"host {self.move.source} is off"
+        never = f"did not get from host {self.move.source} to {self.move.target}: {message}"
+        self._tell("MigrationFailed", never, warning=True)
         left = self.machine.leftovers | {self.move.target}
         return self._end(None, MoveResult.FAILED, HOST_LOST, message, left=left)
 
