@@ -16,6 +16,8 @@ import libvirt
 
 from novacron.localcluster.hypervisor.account import own_accounts
 
+# Volumes that are no machine's own: images, and what tells pools apart.
+OF_ALL = ("image-", "novacron-pool-")
 MOUNTS = {
     "run": "/run/libvirt",
     "lib": "/var/lib/libvirt",

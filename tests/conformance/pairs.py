@@ -13,6 +13,7 @@ import libvirt
 
 from fleet import shared_fleet
 from guest_images import located
+from libvirt_daemon import OF_ALL
 from novacron.core.driver import Driver, Inventory
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Resources
 from novacron.core.migration import LiveMigration
@@ -128,8 +129,7 @@ def _left_behind(pool: str) -> list[str]:
         connection = libvirt.open(host.uri)
         there = connection.storagePoolLookupByName(pool)
         there.refresh()
-        ours = ("image-", "novacron-pool-")
-        found |= {name for name in there.listVolumes() if not name.startswith(ours)}
+        found |= {name for name in there.listVolumes() if not name.startswith(OF_ALL)}
         found |= {domain.name() for domain in connection.listAllDomains()}
         connection.close()
     return sorted(found)
@@ -146,7 +146,7 @@ def _clear() -> None:
         for pool in connection.listAllStoragePools():
             pool.refresh()
             for volume in pool.listAllVolumes():
-                if not volume.name().startswith("image-"):
+                if not volume.name().startswith(OF_ALL):
                     volume.delete()
         connection.close()
 

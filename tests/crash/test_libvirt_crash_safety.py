@@ -14,7 +14,7 @@ from crash.scenarios import REAL_SCENARIOS, Scenario, snapshots
 from crash.theatre import NAME, Theatre, check_kept
 from e2e.libvirt.conftest import DEAF
 from image_server import ImageServer, image_server
-from libvirt_daemon import LibvirtDaemon
+from libvirt_daemon import OF_ALL, LibvirtDaemon
 from machines import host, virtual_machine
 from novacron.localcluster.controlplane import ControlPlane
 
@@ -77,7 +77,7 @@ class Real:
             assert set(domain.snapshotListNames()) == snapshots(obj)
         pool = connection.storagePoolLookupByName("novacron")
         pool.refresh()
-        names = [name for name in pool.listVolumes() if not name.startswith("image-")]
+        names = [name for name in pool.listVolumes() if not name.startswith(OF_ALL)]
         data = {name for name in names if name.startswith("volume-")}
         books = sum(bool(snapshots(obj)) for obj in objects.values())
         # A first disk, a seed, a console log and a book of its snapshots for each, nothing else.

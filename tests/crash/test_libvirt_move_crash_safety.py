@@ -13,6 +13,7 @@ from crash.scenarios import REAL_MOVES, Scenario
 from crash.theatre import NAME, Theatre, check_kept
 from fleet import own_fleet
 from image_server import ImageServer, image_server
+from libvirt_daemon import OF_ALL
 from machines import host, virtual_machine
 from moving_guest import connected
 from novacron.drivers.libvirt.domain import console_log, console_past
@@ -28,8 +29,6 @@ Object = dict[str, Any]
 pytestmark = pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
 
 OVERCOMMIT = {"cpu": 100, "memory": 10, "disk": 10}
-# Volumes that are no machine's own.
-OF_ALL = ("image-", "novacron-pool-")
 DIGITS = 4
 MIB = 1024 * 1024
 # A boot sector that says "!" once, and then counts what wakes it: the clock, 18 times a second.

@@ -12,7 +12,7 @@ import libvirt
 
 from conformance.under_test import Bench, DriverUnderTest
 from guest_images import located
-from libvirt_daemon import add_pool, shared_daemon
+from libvirt_daemon import OF_ALL, add_pool, shared_daemon
 from novacron.core.machine import Resources
 from novacron.drivers.libvirt import ClassPool, LibvirtDriver, LibvirtHost
 from novacron.drivers.libvirt.domain import domain_uuid, volume_prefix
@@ -93,7 +93,7 @@ def _clear(connection: libvirt.virConnect) -> None:
         with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
             pool.refresh()
         for volume in pool.listAllVolumes():
-            if not volume.name().startswith("image-"):
+            if not volume.name().startswith(OF_ALL):
                 volume.delete()
 
 

@@ -16,7 +16,7 @@ from e2e.libvirt.moving import FleetStage, fleet_stage, reached_by_tls
 from fleet import own_fleet, shared_fleet
 from guest_images import directory_with_tiny
 from image_server import ImageServer, image_server
-from libvirt_daemon import LibvirtDaemon, shared_daemon
+from libvirt_daemon import OF_ALL, LibvirtDaemon, shared_daemon
 from machines import virtual_machine
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.hypervisor import Fleet, Hypervisor
@@ -85,7 +85,7 @@ class LibvirtStage:
         volumes: set[str] = set()
         for pool in self.outside.listAllStoragePools():
             pool.refresh()
-            volumes |= {name for name in pool.listVolumes() if not name.startswith("image-")}
+            volumes |= {name for name in pool.listVolumes() if not name.startswith(OF_ALL)}
         return domains, volumes
 
 

@@ -12,6 +12,7 @@ import libvirt
 from api import Api
 from e2e.conftest import Stage
 from fleet import Console
+from libvirt_daemon import OF_ALL
 from machines import virtual_machine
 from novacron.cli.kinds import OPERATOR_NAMESPACE
 from novacron.localcluster.hypervisor import Fleet
@@ -166,8 +167,7 @@ class FleetStage:
             found += [each.name() for each in connection.listAllDomains()]
             for pool in connection.listAllStoragePools():
                 pool.refresh()
-                ours = ("image-", "novacron-pool-")
-                found += [name for name in pool.listVolumes() if not name.startswith(ours)]
+                found += [name for name in pool.listVolumes() if not name.startswith(OF_ALL)]
             connection.close()
         return found
 

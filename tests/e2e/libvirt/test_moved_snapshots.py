@@ -139,17 +139,16 @@ def test_an_operator_that_is_killed_while_they_are_put_away_loses_none(stage: Fl
 
 @pytest.mark.parametrize("stage", ["novacron"], indirect=True)
 def test_a_machine_whose_disks_would_be_copied_stays_with_its_snapshots(stage: FleetStage) -> None:
-    """A copy has only what the guest sees; the message says what to do."""
+    """A copy has only what the guest sees: it says so beforehand, and what to do when asked."""
     obj = run_with_snapshots(stage, "homely")
+    stage.scene.until(
+        "homely", lambda obj: condition(obj, "LiveMigratable").get("reason") == "HasSnapshots"
+    )
     stage.ask("homely", migrate_to=stage.hosts[1])
     done = stage.scene.until("homely", lambda obj: result(obj) == "Failed")
     migration = done["status"]["migration"]
     assert migration["reason"] == "HasSnapshots"
     assert "delete the snapshots first" in migration["message"]
-    # What the hosts' storage is known by is written down when they first had to do with each other.
-    stage.scene.until(
-        "homely", lambda obj: condition(obj, "LiveMigratable").get("reason") == "HasSnapshots"
-    )
     assert stage.guests(obj) == [0]
     require_going_back(stage, obj, 0)
 

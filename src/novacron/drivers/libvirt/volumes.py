@@ -75,7 +75,7 @@ def shelved(builder: Builder) -> Shelved:
     found: list[tuple[Pool, str, str | None, str]] = []
     ids: set[str] = set()
     for storage_class, pool in _pools(builder):
-        storage = _storage_id(builder, storage_class, pool)
+        storage = _storage_id(pool)
         ids |= {storage} if storage else set()
         names = (name for name in sorted(pool.names()) if name.startswith(PREFIX))
         found += [(pool, name, storage_class, storage) for name in names]
@@ -96,17 +96,13 @@ def _pools(builder: Builder) -> Iterator[tuple[str | None, Pool]]:
             yield storage_class, builder.storage.pool(name)
 
 
-def _storage_id(builder: Builder, storage_class: str | None, pool: Pool) -> str:
-    """Return what a pool is known by; one that nobody ever marked is seen by nobody else.
+def _storage_id(pool: Pool) -> str:
+    """Return what a pool is known by to all who see it, marked if it is not yet.
 
     What others made in it is seen only after it was looked through, which cannot always be done.
     """
-    kind = builder.host.storage_classes.get(storage_class or "")
     with suppress(Busy, libvirt.libvirtError):
-        if kind is not None and kind.shared:
-            storage_marks(pool)
-        elif marks_of(pool):
-            pool.refresh()
+        storage_marks(pool)
     return min(marks_of(pool), default="")
 
 

@@ -12,7 +12,7 @@ import libvirt
 import pytest
 
 from guest_images import located
-from libvirt_daemon import LibvirtDaemon
+from libvirt_daemon import OF_ALL, LibvirtDaemon
 from novacron.core.driver import Accepted
 from novacron.core.errors import DriverError, Unreachable
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Resources
@@ -113,7 +113,7 @@ def left_on(daemon: LibvirtDaemon) -> set[str]:
         left = {domain.name() for domain in connection.listAllDomains()}
         for pool in connection.listAllStoragePools():
             pool.refresh()
-            left |= {name for name in pool.listVolumes() if not name.startswith("image-")}
+            left |= {name for name in pool.listVolumes() if not name.startswith(OF_ALL)}
         return left
     finally:
         connection.close()
