@@ -12,8 +12,8 @@ from machines import condition
 from operators import eventually
 
 SECONDS = 3
-# Nothing but SIGKILL ends the one; the other one tells when it is asked to end.
-STUBBORN = "trap '' TERM; echo unending >/dev/null; while :; do sleep 1; done"
+# Nothing but SIGKILL ends the one and its child; the other one tells when it is asked to end.
+STUBBORN = "trap '' TERM; echo unending >/dev/null; (while :; do sleep 1; done) & wait"
 OBEDIENT = (
     "trap 'echo hook was ended >/dev/ttyS0; exit 1' TERM; "
     "echo hook has begun >/dev/ttyS0; sleep 600 & wait"

@@ -20,26 +20,31 @@ __all__ = ["LibvirtGuestCommands"]
 
 # In memory inside the guest, so that a guest which boots anew knows nothing of it.
 PLACE = "/run/novacron-hooks"
-# The directory is made once, whoever asks. A result is there only when it is whole.
+# The directory is made once, whoever asks. A result is there only when it is whole. Where the guest
+# has setsid, all that a late program has begun is ended with it.
 ONCE = f"""\
 umask 077
 own={PLACE}/$1 limit=$2
 shift 2
 mkdir -p {PLACE} && mkdir "$own" 2>/dev/null || exit 0
-"$@" >"$own/output" 2>&1 </dev/null &
+$(command -v setsid) "$@" >"$own/output" 2>&1 </dev/null &
 program=$!
+end() {{ kill "$1" "-$program" || kill "$1" "$program"; }}
 (
     sleep "$limit"
     : >"$own/late"
-    kill "$program"
+    end -TERM
     sleep 5
-    kill -9 "$program"
+    end -KILL
 ) >/dev/null 2>&1 &
 watch=$!
 wait "$program"
 code=$?
 kill "$watch"
-[ ! -e "$own/late" ] || code=124
+if [ -e "$own/late" ]; then
+    code=124
+    end -KILL 2>/dev/null
+fi
 echo "$code" >"$own/code.new"
 mv "$own/code.new" "$own/code"
 """
