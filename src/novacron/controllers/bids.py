@@ -32,6 +32,8 @@ NEVER = frozenset({"DriverCannotMigrate", NO_CERTIFICATES})
 # Others that are foreseen only: whoever is asked to take it says whether that is so.
 FORESEEN = frozenset({NO_OTHER_HOST, HAS_SNAPSHOTS})
 
+CONSENT = "and moves only if it may be stopped (--stop-allowed)"
+
 # As many as a drain moves at a time unless it is told otherwise.
 EVICTED_AT_ONCE = 2
 ENCRYPTION = Capability.ENCRYPTED_MIGRATION.value
@@ -66,14 +68,14 @@ class Bid:
     def sought(self, machine: Machine, source: DeclaredHost | None, *, live: bool) -> Machine:
         """Return the machine as the scheduler is asked to place it, who comes from ``source``."""
         alike = frozenset({source.kind} if source else ())
-        last = machine.last_move
-        elsewhere = machine.leftovers - self._given_up(last) | self._avoided(last)
+        # Where it never got to there is nothing that could be taken for its disks.
+        known = machine.leftovers - machine.unreached if self.lost else machine.leftovers
         return replace(
             machine,
             wanted=machine.reserved or machine.wanted,
             only_host=self.to,
             leaving=machine.host,
-            refused_hosts=machine.refused_hosts | elsewhere,
+            refused_hosts=machine.refused_hosts | known | self._avoided(machine.last_move),
             keeps_cpu=live,
             needs=machine.needs | alike | (ENCRYPTED if self._encrypted(machine) else frozenset()),
         )
@@ -85,20 +87,9 @@ class Bid:
         """
         if last is None or last.target is None or last.result is not MoveResult.FAILED:
             return frozenset()
-        if self._given_up(last):
-            return frozenset()
-        hopeless = self.lost or (last.reason == CPU_INCOMPATIBLE and not self.urgent)
+        unmatched = last.reason == CPU_INCOMPATIBLE and not self.urgent
+        hopeless = last.reason != HOST_LOST if self.lost else unmatched
         return frozenset({last.target} if hopeless else ())
-
-    def _given_up(self, last: MoveReport | None) -> frozenset[str]:
-        """Return the host that a machine of a lost one was on its way to.
-
-        Something may be left of it there, but nothing that could be taken for its disks.
-        """
-        if not self.lost or last is None or last.target is None:
-            return frozenset()
-        given_up = last.result is MoveResult.FAILED and last.reason == HOST_LOST
-        return frozenset({last.target} if given_up else ())
 
     def _encrypted(self, machine: Machine) -> bool:
         return machine.move_policy.encrypted and not self.lost
@@ -176,14 +167,18 @@ def _hopeless(
         return Refused(NO_CERTIFICATES, uncertified(f"host {source.name} has no"))
     if movable is not None and movable.reason in NEVER:
         return Refused(movable.reason, movable.message)
+    if (unmade := machine.condition("Created")) is not None:
+        return Refused("NotCreated", f"it is not made yet: {unmade.message}")
     return None
 
 
 def _while_it_runs(machine: Machine, bid: Bid, movable: Condition | None) -> bool | Refused:
-    ready = machine.condition("Ready")
     if movable is not None and movable.status == "False":
         return False if bid.stop_allowed else Refused(movable.reason, movable.message)
-    if ready is None or ready.status != "True":
-        why = ready.message if ready else "it was not looked at yet"
-        return Refused("NotRunning", f"it does not run as it should: {why}")
-    return True
+    ready, prepared = machine.condition("Ready"), machine.condition("Prepared")
+    if (ready is not None and ready.status == "True") or prepared is not None:
+        return True  # it runs, though what was to be done in it may have failed
+    if bid.stop_allowed:
+        return False
+    why = ready.message if ready else "it was not looked at yet"
+    return Refused("NotRunning", f"it does not run as it should, {CONSENT}: {why}")

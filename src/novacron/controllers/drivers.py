@@ -88,9 +88,12 @@ class DriverPool:
         return self._trouble.get(host)
 
     def is_fenced(self, host: str) -> bool:
-        """Say whether somebody made sure that the host is off and stays so."""
-        connected = self._connected.get(host)
-        return connected is not None and connected.host.is_fenced
+        """Say whether somebody made sure that the host is off and stays so, and it is silent.
+
+        As it is written down: whoever decides where its machines begin anew goes by the same.
+        """
+        found = self._connected.get(host)
+        return found is not None and found.host.is_fenced and found.host.down_since is not None
 
     def answered(self, host: str) -> bool:
         """Note that a host answers; say whether that is news."""

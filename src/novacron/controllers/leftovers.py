@@ -4,13 +4,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 from novacron.controllers.round import Round
+from novacron.controllers.voyage import AT_ONCE, MOVED, Silent, has_come, look
 from novacron.core.driver import Drivers
 from novacron.core.errors import Busy, DriverError
 from novacron.core.machine import Machine
 from novacron.core.migration import LiveMigration
-from novacron.core.steps import Outcome, Wait
+from novacron.core.steps import Done, Outcome, Wait
 
-__all__ = ["removed_from", "tidied"]
+__all__ = ["come_after_all", "removed_from", "tidied"]
 
 AGAIN = timedelta(seconds=5)
 
@@ -19,7 +20,10 @@ async def tidied(machine: Machine, done: Round, drivers: Drivers) -> Round:
     """Return the round with leftovers removed from hosts that answer again."""
     home: object = drivers.named(machine.ref.host)
     assert isinstance(home, LiveMigration)
-    kept = await home.pack(machine.ref)
+    try:
+        kept = await home.pack(machine.ref)
+    except DriverError:
+        return _again(done)
     left = set(machine.leftovers)
     for host in machine.leftovers:
         driver: object = drivers.named(host)
@@ -31,11 +35,36 @@ async def tidied(machine: Machine, done: Round, drivers: Drivers) -> Round:
             left.discard(host)
         elif driver is None:
             left.discard(host)  # nobody declares it any more, so nobody can ask it
+    return replace(_again(done) if left else done, leftovers=frozenset(left))
+
+
+def _again(done: Round) -> Round:
+    """Return the round with another one soon."""
     outcomes = dict(done.outcomes)
     name, last = next(reversed(outcomes.items()))
-    if left and (last.after is None or last.after > AGAIN):
+    if last.after is None or last.after > AGAIN:
         outcomes[name] = replace(last, after=AGAIN)
-    return replace(done, outcomes=outcomes, leftovers=frozenset(left))
+    return replace(done, outcomes=outcomes)
+
+
+async def come_after_all(machine: Machine, drivers: Drivers) -> Round | None:
+    """Return where a machine is that its own host does not have; None if it is nowhere else.
+
+    A move whose hosts were both switched off is given up. It may have ended before, and then what
+    its old host still has of its disks is not the newest.
+    """
+    if await look(drivers, machine.ref) is not None:
+        return None  # it is there, or nobody can tell
+    for host in sorted(machine.unreached):
+        there = await look(drivers, machine.ref_on(host))
+        if isinstance(there, Silent) and drivers.named(host) is not None:
+            message = f"it may be on host {host}, which does not answer: {there.why}"
+            return Round({MOVED: Wait("HostUnreachable", AGAIN, message)})
+        if has_come(there):
+            left = machine.leftovers - {host} | {machine.ref.host}
+            outcome = Done("Settled", f"is on host {host}", after=AT_ONCE)
+            return Round({MOVED: outcome}, there, host=host, leftovers=left)
+    return None
 
 
 async def removed_from(machine: Machine, host: str, drivers: Drivers) -> Outcome | None:
@@ -43,17 +72,28 @@ async def removed_from(machine: Machine, host: str, drivers: Drivers) -> Outcome
 
     Disks that its own host reaches too go with the machine itself, which may still be kept.
     """
-    driver: object = drivers.named(host)
-    home: object = drivers.named(machine.ref.host)
-    if not isinstance(driver, LiveMigration) or not isinstance(home, LiveMigration):
+    driver = drivers.named(host)
+    if driver is None:
         return None
     waits = f"what may be left of it on host {host} has to go first"
-    if trouble := drivers.trouble(host) or drivers.trouble(machine.ref.host):
+    away = drivers.trouble(machine.ref.host) or drivers.named(machine.ref.host) is None
+    forgotten = machine.abandoned and away
+    if trouble := drivers.trouble(host) or (not forgotten and drivers.trouble(machine.ref.host)):
         return Wait("HostUnreachable", AGAIN, f"{waits}: {trouble}")
     try:
-        await driver.clear_out(machine.ref_on(host), await home.pack(machine.ref))
+        if forgotten:
+            await driver.delete(machine.ref_on(host))  # its own host's word is not waited for
+        else:
+            await _cleared(machine, host, drivers)
     except Busy as error:
         return Wait("Removing", error.after, f"{waits}: {error}")
     except DriverError as error:
         return Wait(error.reason, AGAIN, f"{waits}: {error}")
     return None
+
+
+async def _cleared(machine: Machine, host: str, drivers: Drivers) -> None:
+    driver: object = drivers.named(host)
+    home: object = drivers.named(machine.ref.host)
+    if isinstance(driver, LiveMigration) and isinstance(home, LiveMigration):
+        await driver.clear_out(machine.ref_on(host), await home.pack(machine.ref))

@@ -11,11 +11,11 @@ from novacron.controllers.round import BACK_OFF, PENDING, Happening, Scope
 from novacron.controllers.snapshots import protect
 from novacron.controllers.volumes import leaving_volumes, reclaim, volumes_in_words
 from novacron.core.errors import OutOfCapacity
-from novacron.core.machine import Hindrance, MachinePlan, Observed, Power
+from novacron.core.machine import Hindrance, Machine, MachinePlan, Observed, Power
 from novacron.core.steps import Done, Outcome, Step, Wait
 from novacron.core.volume import are_as_planned
 
-__all__ = ["DELETION", "LIFECYCLE", "REMOVED"]
+__all__ = ["DELETION", "REMOVED", "lifecycle"]
 
 LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
@@ -207,12 +207,15 @@ def _amount(plan: MachinePlan) -> str:
     )
 
 
-LIFECYCLE = (
-    Step("Created", create),
-    Step("Restored", restore),
-    Step("Configured", configure),
-    Step("Powered", set_power),
-    Step("Prepared", prepare),
-)
+MADE = (Step("Created", create), Step("Restored", restore))
+CONFIGURED, POWERED = Step("Configured", configure), Step("Powered", set_power)
+RUNNING = (*MADE, CONFIGURED, POWERED, Step("Prepared", prepare))
+# Whoever wants it off waits for nothing else, least of all for what its host refuses.
+STOPPED = (*MADE, POWERED, CONFIGURED)
 REMOVED = "Removed"
 DELETION = (Step(REMOVED, remove), Step("Reclaimed", reclaim))
+
+
+def lifecycle(machine: Machine) -> tuple[Step[Scope], ...]:
+    """Return the steps that bring a machine to what its owner wants."""
+    return RUNNING if machine.power is Power.ON else STOPPED

@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from novacron.controllers.round import HOOK_RUNNING, Round
-from novacron.controllers.voyage import LATER, MOVED, SOON, Sight, Silent, Voyage, has_come
+from novacron.controllers.voyage import (
+    AT_ONCE,
+    LATER,
+    MOVED,
+    SOON,
+    Sight,
+    Silent,
+    Voyage,
+    has_come,
+)
 from novacron.core.errors import Busy, DriverError
 from novacron.core.machine import Observed, Power
 from novacron.core.migration import HOST_LOST, LiveMigration, Luggage
@@ -32,13 +41,20 @@ class Passage(Voyage):
     before_stop: Callable[[Observed], Awaitable[Wait | None]]
 
     async def advance(self) -> Round:
-        """Take the machine as far as it goes now."""
-        there, here = await self._look(self.move.target), await self._look(self.move.source)
+        """Take the machine as far as it goes now.
+
+        The old host is asked first: what it has no more has come by the time the new one is asked.
+        """
+        here = await self._look(self.move.source)
         progress = await self._progress() if isinstance(here, Observed) else None
         if isinstance(here, Observed) and progress is not None:
             return await self._follow(here, progress)
+        is_off = self.drivers.is_fenced(self.move.source)
+        there = await self._look(self.move.target)
         if isinstance(here, Observed):
             return await self._leave(here, there)
+        if isinstance(here, Silent) and is_off and not has_come(there):
+            return self._lost_on_the_way(there)
         return await self._left(here, there)
 
     async def _leave(self, here: Observed, there: Sight) -> Round:
@@ -49,6 +65,8 @@ class Passage(Voyage):
             return await self._stay(here, MoveResult.CANCELLED, "Cancelled", "as asked")
         if isinstance(there, Silent):
             return await self._stay(here, MoveResult.FAILED, "TargetUnreachable", there.why)
+        if self._report.started is None:
+            return self._begins(here)
         return await self._set_off(here)
 
     async def _left(self, here: Silent | None, there: Sight) -> Round:
@@ -57,8 +75,8 @@ class Passage(Voyage):
             return await self._settle_in(there)
         if isinstance(there, Observed) and here is None:
             return self._wait(there, MIGRATING, "about to run there", SOON)
-        if here is not None and self.drivers.is_fenced(self.move.source):
-            return self._lost_on_the_way(there)
+        if here is None and isinstance(there, Silent) and self.drivers.is_fenced(self.move.target):
+            return self._lost_on_arrival(there)
         for sight in (here, there):
             if isinstance(sight, Silent):
                 return self._wait(None, "HostUnreachable", sight.why, LATER)
@@ -76,20 +94,24 @@ class Passage(Voyage):
         message = f"host {self.move.source} is off"
         never = f"did not get from host {self.move.source} to {self.move.target}: {message}"
         self._tell("MigrationFailed", never, warning=True)
-        left = self.machine.leftovers | {self.move.target}
-        return self._end(None, MoveResult.FAILED, HOST_LOST, message, left=left)
+        return self._give_up(HOST_LOST, message)
+
+    def _lost_on_arrival(self, there: Silent) -> Round:
+        """Have a machine be its new host's which has taken it along when it was switched off."""
+        left = self.machine.leftovers | {self.move.source}
+        return self._end(None, MoveResult.SUCCEEDED, HOST_LOST, there.why, left=left)
 
     async def withdraw(self) -> Round | None:
         """Have a machine that is to be removed not move any more; None once it does not.
 
         One that has come is its new host's: what it has there is newer than what it left.
         """
-        there, here = await self._look(self.move.target), await self._look(self.move.source)
-        source = self._mover(self.move.source)
+        here, source = await self._look(self.move.source), self._mover(self.move.source)
         if source and isinstance(here, Observed) and await self._progress() is not None:
             self.may_act()
             await source.cancel_move(self.machine.ref)
             return self._wait(here, MIGRATING, "is cancelled", SOON)
+        there = await self._look(self.move.target)
         if not has_come(there):
             return None
         return await self._settle_in(there)
@@ -112,14 +134,20 @@ class Passage(Voyage):
         except DriverError as error:
             return await self._stay(here, MoveResult.FAILED, error.reason, str(error))
 
+    def _begins(self, here: Observed) -> Round:
+        """Have it written down that the move begins before anything is done for it.
+
+        Whoever replaces the object takes the record away, and then its status is all that is known.
+        """
+        self._tell("Migrating", f"moves from host {self.move.source} to {self.move.target}")
+        return self._wait(here, MIGRATING, "begins", AT_ONCE)
+
     async def _begin(self, here: Observed, source: LiveMigration, target: LiveMigration) -> Round:
         luggage = await source.pack(self.machine.ref)
         destination = await target.welcome(self._plan(), luggage)
         if self._is_to_be_stopped(here):  # not for nothing: it could be taken in
             return await self._stop_first(here, source)
         await source.send(self.machine.ref, destination, self.machine.move_policy)
-        if self._report.started is None:
-            self._tell("Migrating", f"moves from host {self.move.source} to {self.move.target}")
         return self._wait(replace(here, changing="move"), MIGRATING, "begins", SOON)
 
     def _is_to_be_stopped(self, here: Observed) -> bool:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from novacron.controllers.hooks import before_stop
-from novacron.controllers.leftovers import removed_from, tidied
-from novacron.controllers.machine import DELETION, LIFECYCLE, REMOVED
+from novacron.controllers.leftovers import come_after_all, removed_from, tidied
+from novacron.controllers.machine import DELETION, REMOVED, lifecycle
 from novacron.controllers.passage import Passage
 from novacron.controllers.recovery import Recovery
 from novacron.controllers.relocating import relocate
@@ -16,7 +16,7 @@ from novacron.controllers.round import Happening, Round, Scope
 from novacron.controllers.snapshots import Tended, tend
 from novacron.controllers.voyage import MOVED
 from novacron.core.driver import Driver, Drivers, Identified
-from novacron.core.errors import DriverError, Unreachable
+from novacron.core.errors import Busy, DriverError, Unreachable
 from novacron.core.machine import Machine, Observed
 from novacron.core.move import Move, MoveReport
 from novacron.core.report import STOPPING_TO_MOVE
@@ -24,7 +24,6 @@ from novacron.core.steps import Blocked, Done, Step, Wait, run_steps
 
 __all__ = ["MachineReconciler"]
 
-SOON = timedelta(milliseconds=200)
 LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
 OTHER_HOST = "OtherHost"
@@ -61,15 +60,24 @@ class MachineReconciler:
 
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
-        if machine.move is not None and not machine.deleting:
-            return await self._voyage(machine, machine.move).advance()
         if machine.deleting:
             done = await self._removed(machine)
             return _forgotten(machine) if machine.abandoned and _is_out_of_reach(done) else done
-        done = await self._steps(machine, LIFECYCLE)
+        try:
+            if (moved := await self._moved(machine)) is not None:
+                return moved
+        except DriverError as error:
+            return Round({MOVED: _silent(error)})
+        done = await self._steps(machine, lifecycle(machine))
         if machine.leftovers and done.seen is not None:
             return await tidied(machine, done, self.drivers)
         return done
+
+    async def _moved(self, machine: Machine) -> Round | None:
+        """Go on with a move, or find that one ended which was given up."""
+        if machine.move is not None:
+            return await self._voyage(machine, machine.move).advance()
+        return await come_after_all(machine, self.drivers) if machine.unreached else None
 
     async def identity_for(self, machine: Machine) -> str | Wait | Blocked:
         """Return what tells the host of a machine from others, or why it cannot be reached.
@@ -112,18 +120,23 @@ class MachineReconciler:
 
     async def _removed(self, machine: Machine) -> Round:
         """Remove a machine from wherever it may be, from its own host last."""
-        elsewhere = machine.leftovers
-        if machine.move is not None:
-            withdrawn = await self._voyage(machine, machine.move).withdraw()
-            if withdrawn is not None:
-                message = f"its move to host {machine.move.target} is ended first"
-                return replace(withdrawn, outcomes={REMOVED: Wait("Withdrawing", SOON, message)})
-            elsewhere |= {machine.move.target}
+        try:
+            if (withdrawn := await self._withdrawn(machine)) is not None:
+                return replace(withdrawn, outcomes={REMOVED: _withdrawing(withdrawn)})
+        except DriverError as error:
+            return Round({REMOVED: _silent(error)})
+        elsewhere = machine.leftovers | ({machine.move.target} if machine.move else frozenset())
         for host in sorted(elsewhere - {machine.host or ""}):
             self.may_act()
             if waits := await removed_from(machine, host, self.drivers):
                 return Round({REMOVED: waits})
         return await self._steps(machine, DELETION)
+
+    async def _withdrawn(self, machine: Machine) -> Round | None:
+        """Have a machine that is to be removed be where it is, and on no way; None once it is."""
+        if machine.move is not None:
+            return await self._voyage(machine, machine.move).withdraw()
+        return await come_after_all(machine, self.drivers) if machine.unreached else None
 
     async def _steps(self, machine: Machine, steps: Sequence[Step[Scope]]) -> Round:
         first = steps[0].condition
@@ -197,7 +210,7 @@ def _no_host(machine: Machine) -> Blocked:
 
 def _silent(error: DriverError) -> Wait:
     reason = "HostUnreachable" if isinstance(error, Unreachable) else "HostTrouble"
-    return Wait(reason, LATER, str(error))
+    return Wait(reason, error.after if isinstance(error, Busy) else LATER, str(error))
 
 
 def _another(machine: Machine) -> Wait:
@@ -206,6 +219,15 @@ def _another(machine: Machine) -> Wait:
         "lead there again, or delete the machine and create it anew"
     )
     return Wait(OTHER_HOST, MUCH_LATER, message)
+
+
+def _withdrawing(withdrawn: Round) -> Wait:
+    """Say what the removal of a machine waits for that is on its way; briefly, if it just ended."""
+    last = withdrawn.outcomes[MOVED]
+    if last.reason in OUT_OF_REACH:
+        return Wait(last.reason, last.after, last.message)
+    said = f"its move is ended first: {last.message}" if last.message else "its move has ended"
+    return Wait("Withdrawing", last.after, said)
 
 
 def _is_out_of_reach(done: Round) -> bool:

@@ -11,7 +11,7 @@ from novacron.controllers.voyage import AT_ONCE, LATER, SOON, Sight, Silent, Voy
 from novacron.core.driver import Driver
 from novacron.core.errors import Busy, DriverError, Unreachable
 from novacron.core.machine import Observed
-from novacron.core.migration import HOST_LOST
+from novacron.core.migration import HOST_LOST, LiveMigration
 from novacron.core.move import MoveResult
 from novacron.core.report import MIGRATING
 
@@ -33,10 +33,19 @@ class Recovery(Voyage):
             return self._end(None, MoveResult.FAILED, "DriverCannotMigrate", why)
         if self._report.started is None:
             return self._wait(None, MIGRATING, "begins", AT_ONCE)  # written before it is done
+        try:
+            return await self._begin(target, driver, seen)
+        except (Busy, Unreachable) as error:
+            after = error.after if isinstance(error, Busy) else LATER
+            return self._wait(None, MIGRATING, str(error), after)
+
+    async def _begin(self, target: LiveMigration, driver: Driver, seen: Observed | None) -> Round:
         if seen is None and (disk := await target.out_of_reach(self._plan())) is not None:
             return self._out_of_reach(disk)
         if seen is None or seen.abandoned:
             return await self._create(driver)
+        if self.move.target in self.machine.unreached:  # it came after all, unnoticed
+            await target.arrived(self._plan(), None, live=False)
         return self._created(seen)
 
     async def withdraw(self) -> Round | None:
@@ -48,9 +57,8 @@ class Recovery(Voyage):
         self.may_act()
         try:
             await driver.create(self._plan())
-        except (Busy, Unreachable) as error:
-            after = error.after if isinstance(error, Busy) else LATER
-            return self._wait(None, MIGRATING, str(error), after)
+        except (Busy, Unreachable):
+            raise
         except DriverError as error:
             left = await self._clear(self.move.target, self.move.target)
             return self._end(None, MoveResult.FAILED, error.reason, str(error), left=left)
@@ -74,8 +82,9 @@ class Recovery(Voyage):
         begun = self._report.started is not None
         if begun and not self.drivers.is_fenced(self.move.target):
             return self._wait_for_target(silent)
-        left = self.machine.leftovers | ({self.move.target} if begun else frozenset())
-        return self._end(None, MoveResult.FAILED, "TargetUnreachable", silent.why, left=left)
+        if begun:
+            return self._give_up("TargetUnreachable", silent.why)
+        return self._end(None, MoveResult.FAILED, "TargetUnreachable", silent.why)
 
     def _out_of_reach(self, disk: str) -> Round:
         message = f"host {self.move.target} cannot reach {disk}"

@@ -100,7 +100,8 @@ class Round:
     """How a round ended.
 
     ``host`` is where the machine is now, where that is not where it was; ``move`` and ``leftovers``
-    are None where nothing is new about them.
+    are None where nothing is new about them. ``unreached`` are those of the leftovers to which it
+    turned out just now that the machine never got.
     """
 
     outcomes: dict[str, Outcome]
@@ -112,6 +113,7 @@ class Round:
     host: str | None = None
     move: MoveReport | None = None
     leftovers: frozenset[str] | None = None
+    unreached: frozenset[str] = frozenset()
 
     @property
     def look_again(self) -> timedelta | None:

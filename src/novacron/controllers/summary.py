@@ -51,9 +51,17 @@ def summarise(
         write_usage=write_usage,
         move=round_.move,
         leftovers=round_.leftovers,
+        unreached=_unreached(machine, round_),
         snapshots=round_.snapshots,
         at=now,
     )
+
+
+def _unreached(machine: Machine, round_: Round) -> frozenset[str] | None:
+    """Return those of the leftovers that the machine was on its way to and never came from."""
+    if round_.leftovers is None:
+        return None
+    return (machine.unreached | round_.unreached) & round_.leftovers
 
 
 def broken(machine: Machine, error: Exception, now: datetime) -> MachineReport:

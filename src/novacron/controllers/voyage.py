@@ -18,7 +18,7 @@ from novacron.core.migration import LiveMigration
 from novacron.core.move import Move, MoveProgress, MoveReport, MoveResult
 from novacron.core.steps import Done, Wait
 
-__all__ = ["LATER", "MOVED", "SOON", "Sight", "Silent", "Voyage", "has_come"]
+__all__ = ["AT_ONCE", "LATER", "MOVED", "SOON", "Sight", "Silent", "Voyage", "has_come", "look"]
 
 MOVED = "Moved"
 AT_ONCE = timedelta(0)
@@ -42,6 +42,19 @@ def has_come(there: Sight) -> TypeGuard[Observed]:
     return isinstance(there, Observed) and there.changing not in ON_THE_WAY
 
 
+async def look(drivers: Drivers, ref: MachineRef) -> Sight:
+    """Return what a host has of a machine, or that nobody can tell."""
+    driver = drivers.named(ref.host)
+    if driver is None:
+        return Silent(f"host {ref.host} is not declared any more")
+    if trouble := drivers.trouble(ref.host):
+        return Silent(trouble)
+    try:
+        return await driver.observe(ref)
+    except Unreachable as error:
+        return Silent(str(error))
+
+
 @dataclass(slots=True)
 class Voyage:
     """One machine between two hosts in one round."""
@@ -54,22 +67,11 @@ class Voyage:
     happened: list[Happening] = field(kw_only=True, default_factory=list)
 
     async def _look(self, host: str) -> Sight:
-        driver = self.drivers.named(host)
-        if driver is None:
-            return Silent(f"host {host} is not declared any more")
-        if trouble := self.drivers.trouble(host):
-            return Silent(trouble)
-        try:
-            return await driver.observe(self._ref(host))
-        except Unreachable as error:
-            return Silent(str(error))
+        return await look(self.drivers, self.machine.ref_on(host))
 
     async def _observe(self, host: str) -> Observed | None:
         seen = await self._look(host)
         return seen if isinstance(seen, Observed) else None
-
-    def _ref(self, host: str) -> MachineRef:
-        return self.machine.ref_on(host)
 
     def _mover(self, host: str) -> LiveMigration | None:
         driver: object = self.drivers.named(host)
@@ -127,6 +129,13 @@ class Voyage:
     def _wait_for_target(self, silent: Silent) -> Round:
         said = f"{silent.why}; it may run there, so it is started nowhere else"
         return self._wait(None, "HostUnreachable", said, LATER)
+
+    def _give_up(self, reason: str, message: str) -> Round:
+        """End a move to a host that the machine never got to; something may be left of it there."""
+        target = frozenset({self.move.target})
+        left = self.machine.leftovers | target
+        ended = self._end(None, MoveResult.FAILED, reason, message, left=left)
+        return replace(ended, unreached=target)
 
     def _end(
         self,

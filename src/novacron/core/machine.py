@@ -253,7 +253,8 @@ class Machine:
 
     ``move`` is under way, or ``relocation`` where it is between nodes of one hypervisor;
     ``move_over`` says that the record of one that has ended is still to be taken away. Hosts of
-    ``leftovers`` did not answer when the machine left them for good.
+    ``leftovers`` did not answer when the machine left them for good; ``unreached`` are those of
+    them that it was only on its way to, so that nothing there can be taken for its disks.
     ``only_host`` and ``leaving`` narrow down where it may be placed, and so does ``keeps_cpu``: it
     goes on running with the CPU that it was started with, which ``guest_cpu`` is the word for.
 
@@ -304,6 +305,7 @@ class Machine:
     last_move: MoveReport | None = None
     wishes_changed: bool = False
     leftovers: frozenset[str] = frozenset()
+    unreached: frozenset[str] = frozenset()
     only_host: str | None = None
     leaving: str | None = None
     guest_cpu: str = ""

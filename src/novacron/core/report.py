@@ -42,7 +42,8 @@ class Phase(StrEnum):
 class MachineReport:
     """Everything a family's status can say; ``phase`` is None when nobody can tell.
 
-    Without ``move`` what was written about the last one stays, and without ``leftovers`` those.
+    Without ``move`` what was written about the last one stays, and without ``leftovers`` and
+    ``unreached`` those.
     ``at`` is when all this was found out.
     """
 
@@ -55,6 +56,7 @@ class MachineReport:
     write_usage: bool = False
     move: MoveReport | None = None
     leftovers: frozenset[str] | None = None
+    unreached: frozenset[str] | None = None
     snapshots: SnapshotReport | None = None
     at: datetime | None = None
 
@@ -74,9 +76,9 @@ def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcom
 
 
 def _unseen(machine: Machine, last: Outcome | None) -> Phase | None:
-    # A machine that could not be asked about is as it was, for all anyone knows.
-    unknown = machine.host is not None and last is not None and last.reason in UNSEEN
-    return None if unknown else Phase.PENDING
+    # A machine that could not be asked about, or was not, is as it was, for all anyone knows.
+    unknown = isinstance(last, Done) or (last is not None and last.reason in UNSEEN)
+    return None if unknown and machine.host is not None else Phase.PENDING
 
 
 def ready_of(
@@ -92,9 +94,16 @@ def ready_of(
         if not isinstance(outcome, Done):
             status = "Unknown" if outcome.reason in UNSEEN else "False"
             return Condition("Ready", status, outcome.reason, outcome.message or f"{name} waits")
+    return _ready_as_seen(machine, seen)
+
+
+def _ready_as_seen(machine: Machine, seen: Observed | None) -> Condition:
+    """Derive Ready of a machine for which nothing is left to do."""
+    if seen is None:
+        return Condition("Ready", "Unknown", "NotLookedAt", "VM was not looked at just now")
     if machine.power is Power.OFF:
         return Condition("Ready", "False", "Stopped", "VM is stopped, as asked")
-    if seen is not None and seen.power is Power.OFF:
+    if seen.power is Power.OFF:
         return Condition("Ready", "False", "NotStarted", "VM is not started yet")
     return Condition("Ready", "True", "VMReady", "VM is running and ready")
 

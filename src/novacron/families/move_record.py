@@ -64,11 +64,11 @@ def move_of(obj: Object) -> tuple[Move | None, bool]:
     """
     text = (obj["metadata"].get("annotations") or {}).get(MOVE)
     move = _recorded(text, obj["metadata"]["uid"]) if text else None
-    written = last_move(obj.get("status") or {})
+    written = (obj.get("status") or {}).get("migration") or {}
     if move is None:
-        begun = _begun(written) if written else None
+        begun = _begun(written)
         return begun, bool(text) and begun is None
-    ended = written is not None and written.id == move.id and written.result is not None
+    ended = written.get("id") == move.id and written.get("result") is not None
     return (None, True) if ended else (move, False)
 
 
@@ -84,17 +84,18 @@ def _recorded(text: str, uid: str) -> Move | None:
         return None
 
 
-def _begun(written: MoveReport) -> Move | None:
-    """Return the move that a status tells of, if it goes on."""
-    if written.mode is None or written.result is not None:
+def _begun(written: Object) -> Move | None:
+    """Return the move that a status tells of, if it goes on in a way that is known here."""
+    mode = written.get("mode")
+    if mode not in list(MoveMode) or written.get("result") is not None:
         return None
     return Move(
-        written.id,
-        written.source or "",
-        written.target or "",
-        live=written.mode is MoveMode.LIVE,
-        lost=written.mode is MoveMode.ANEW,
-        devices=written.devices,
+        written.get("id") or "",
+        written.get("sourceNode") or "",
+        written.get("targetNode") or "",
+        live=mode == MoveMode.LIVE,
+        lost=mode == MoveMode.ANEW,
+        devices=devices_of(written.get("devices")),
     )
 
 

@@ -146,6 +146,10 @@ def test_a_storage_class_is_a_pool_of_the_host(real: LibvirtStage, shelf: Path) 
     assert condition(told, "Configured")["reason"] == "StorageClassUnknown"
     assert "fast-ssd" in condition(told, "Configured")["message"]
     assert "spec.libvirt.storageClasses" in condition(told, "Configured")["message"]
+    real.patch("classy", {"running": False})
+    real.scene.until("classy", lambda obj: obj["status"]["phase"] == "Stopped")
+    assert not real.domain(obj).isActive(), "it is off, whatever else is refused"
+    real.patch("classy", {"running": True})
 
     pool = add_pool(real.outside, "ssd", shelf / "ssd")
     try:

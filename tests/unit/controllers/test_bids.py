@@ -149,13 +149,24 @@ def said(reason: str, message: str) -> Machine:
 def ended(reason: str, result: MoveResult = MoveResult.FAILED) -> Machine:
     """Return a machine of host a whose last move, to host b, ended so and may have left things."""
     last = MoveReport("1", "a", "b", result=result, reason=reason)
-    return replace(MACHINE, last_move=last, leftovers=frozenset({"b", "c"}))
+    return replace(
+        MACHINE, last_move=last, leftovers=frozenset({"b", "c"}), unreached=frozenset({"b"})
+    )
 
 
 def test_a_machine_of_a_lost_host_may_begin_anew_where_it_was_on_its_way_to() -> None:
     """What is left of it there cannot be taken for its disks, as what is left elsewhere can."""
     sought = Bid("host a is off", lost=True).sought(ended("HostLost"), None, live=False)
     assert sought.refused_hosts == {"c"}
+
+
+def test_where_a_machine_never_got_to_is_known_whatever_was_tried_since() -> None:
+    """A refusal in between, or another host that was tried in vain, is no reason against it."""
+    lost = Bid("host a is off", lost=True)
+    refused = ended("NoHostFits", MoveResult.REFUSED)
+    assert lost.sought(refused, None, live=False).refused_hosts == {"c"}
+    tried = replace(refused, last_move=MoveReport("2", "a", "d", result=MoveResult.FAILED))
+    assert lost.sought(tried, None, live=False).refused_hosts == {"c", "d"}
 
 
 @pytest.mark.parametrize("bid", [ASKED, Bid("host a is drained")])
@@ -168,3 +179,37 @@ def test_a_machine_of_a_lost_host_does_not_try_again_where_it_cannot_reach_its_d
     """At least not before it was looked for elsewhere."""
     sought = Bid("host a is off", lost=True).sought(ended("DisksOutOfReach"), None, live=False)
     assert sought.refused_hosts == {"b", "c"}
+
+
+def not_ready(name: str, status: str, reason: str) -> Machine:
+    """Return a machine with a step that is not done, and so not ready."""
+    step = Condition(name, status, reason, "because")
+    return replace(MACHINE, conditions=(step, replace(step, type="Ready")))
+
+
+def test_a_guest_whose_hook_failed_moves_while_it_runs() -> None:
+    """A host that is drained is left by all who run."""
+    assert live_or_not(not_ready("Prepared", "False", "HookFailed"), ASKED, None) is True
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("Configured", "NetworkNotReached"), ("Powered", "BackOff")]
+)
+def test_a_machine_that_may_not_run_moves_only_if_it_may_be_stopped(name: str, reason: str) -> None:
+    """Nobody can tell whether there is a guest to keep; with consent that does not matter."""
+    stuck = not_ready(name, "False", reason)
+    refused = live_or_not(stuck, ASKED, None)
+    assert isinstance(refused, Refused)
+    assert refused.reason == "NotRunning"
+    assert "--stop-allowed" in refused.message
+    assert live_or_not(stuck, AGREED, None) is False
+
+
+@pytest.mark.parametrize("power", Power)
+def test_a_machine_that_is_not_made_yet_stays(power: Power) -> None:
+    """There is nothing to move, and what is wrong with it is said."""
+    unmade = replace(not_ready("Created", "Unknown", "ImageNotFound"), power=power)
+    for bid in (ASKED, AGREED):
+        assert live_or_not(unmade, bid, None) == Refused(
+            "NotCreated", "it is not made yet: because"
+        )

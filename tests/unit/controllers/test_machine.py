@@ -120,6 +120,22 @@ async def test_a_rejected_machine_waits_for_its_owner(tmp_path: Path) -> None:
     assert done.look_again is None
 
 
+async def test_a_machine_is_stopped_whatever_else_of_it_is_refused(tmp_path: Path) -> None:
+    """Its owner need not mend what is wrong with it first."""
+    refuses = Fault(Operation.RESIZE, "Rejected", message="no such network")
+    world = broken_world(tmp_path, refuses)
+    await world.settle()
+    world.change(reserved=replace(SIZE, vcpus=4))
+    blocked = (await world.settle()).outcomes["Configured"]
+    assert isinstance(blocked, Blocked)
+    world.change(power=Power.OFF)
+    done = await world.settle()
+    assert isinstance(done.outcomes["Powered"], Done)
+    assert done.outcomes["Configured"] == blocked
+    assert done.seen is not None
+    assert done.seen.power is Power.OFF
+
+
 async def test_an_unreachable_host_is_asked_again_later(tmp_path: Path) -> None:
     """Nobody knows what became of the machine, so nothing is done to it."""
     world = broken_world(tmp_path, Fault(Operation.OBSERVE, "Unreachable", message="no route"))

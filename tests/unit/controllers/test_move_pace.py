@@ -8,7 +8,7 @@ import pytest
 
 from novacron.controllers.round import Round
 from novacron.drivers.simulation import Delays
-from unit.controllers.test_passage import Hosts
+from unit.controllers.pair import Hosts
 
 MOST = timedelta(seconds=2)
 
@@ -18,6 +18,7 @@ async def looks(directory: Path, takes: timedelta, *, live: bool = True) -> list
     hosts = Hosts(directory, Delays(move=takes, stop=takes))
     await hosts.settle()
     hosts.order(live=live)
+    await hosts.round()  # it is written down that it begins
     rounds = []
     for _ in range(7):
         rounds.append(done := await hosts.round())

@@ -11,7 +11,7 @@ from novacron.core.hooks import GuestProgram, Hooks
 from novacron.core.machine import Power
 from novacron.core.move import MoveResult
 from novacron.drivers.simulation import Fault, Operation, SimulatedHost, SimulationDriver
-from unit.controllers.test_passage import ROOM, Hosts
+from unit.controllers.pair import ROOM, Hosts
 
 MOVED = "Moved"
 GPU = HostDevice("0000:af:00.0", "gpu", "nvidia", "tesla-t4")
@@ -35,8 +35,7 @@ async def test_a_guest_does_before_a_move_what_it_does_before_every_stop(hosts: 
     """It runs meanwhile; and is then asked to stop, not killed for having taken its time."""
     hooks = Hooks(pre_stop=GuestProgram(("sleep", "90"), timedelta(seconds=300)))
     hosts.machine = replace(hosts.machine, hooks=hooks)
-    hosts.order(live=False)
-    await hosts.round()
+    await hosts.set_off(live=False)
     assert reason(hosts) == "HookRunning"
     assert hosts.where() == [("a", Power.ON)]
     hosts.now += timedelta(seconds=89)
@@ -55,8 +54,7 @@ async def test_a_guest_whose_hook_takes_too_long_moves_all_the_same(hosts: Hosts
     """Which is told."""
     hooks = Hooks(pre_stop=GuestProgram(("sleep", "90"), timedelta(seconds=5)))
     hosts.machine = replace(hosts.machine, hooks=hooks)
-    hosts.order(live=False)
-    await hosts.round()
+    await hosts.set_off(live=False)
     hosts.now += timedelta(seconds=6)
     done = await hosts.round()
     (failed,) = (each for each in done.happened if each.reason == "HookFailed")
@@ -71,8 +69,7 @@ async def test_a_guest_that_would_not_be_taken_in_is_not_stopped(tmp_path: Path)
     refuses = Fault(Operation.MOVE, "OutOfCapacity", message="no room after all")
     hosts = Hosts(tmp_path, faults=(refuses,))
     await hosts.settle()
-    hosts.order(live=False)
-    done = await hosts.round()
+    done = await hosts.set_off(live=False)
     assert hosts.machine.last_move is not None
     assert hosts.machine.last_move.result is MoveResult.FAILED
     assert done.seen is not None
@@ -84,8 +81,7 @@ async def test_a_machine_goes_nowhere_where_its_devices_are_not_free(tmp_path: P
     """Whoever keeps wrong books is told before anything is stopped."""
     hosts = Hosts(tmp_path)
     await hosts.settle()
-    hosts.order(live=False, devices=(GPU,))
-    await hosts.round()
+    await hosts.set_off(live=False, devices=(GPU,))
     last = hosts.machine.last_move
     assert last is not None
     assert last.message == "host b has no device 0000:af:00.0"
@@ -100,8 +96,7 @@ async def test_an_arrival_waits_for_what_it_lacks(tmp_path: Path) -> None:
     await hosts.settle()
     hosts.machine = replace(hosts.machine, power=Power.OFF)
     await hosts.settle()
-    hosts.order(live=False, devices=(GPU,))
-    await hosts.round()
+    await hosts.set_off(live=False, devices=(GPU,))
     hosts.drivers["b"] = driver(hosts, replace(able, devices=()))
     hosts.now += timedelta(seconds=11)
     waits = await hosts.round()

@@ -6,6 +6,7 @@ one where it is told a file's path, and we know pools. Until the machine has com
 beside it that says so: nobody is to take half of a disk for one.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import libvirt
@@ -26,13 +27,12 @@ from novacron.drivers.libvirt.domain import console_log, console_past, root_volu
 from novacron.drivers.libvirt.look import INCOMING, find
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.snapshot_book import take_out
+from novacron.drivers.libvirt.storage import COMING
 from novacron.drivers.libvirt.travel import disks_of, pools_of
 
 __all__ = ["Reception", "cleared", "out_of_reach", "received", "settled"]
 
 WHOLE = 100
-# How a file is called that says of another that it is not whole.
-COMING = ".coming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +133,10 @@ def settled(
     _remember(builder.pool, uid, belongings)
     refresh(builder.pool)
     take_out(builder.pool, domain)
-    builder.change(plan, domain)
     _have_come(builder.pool, domain.handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+    with suppress(Rejected, OutOfCapacity):
+        # What its owner asked for meanwhile may be refused, which is told once it is at home here.
+        builder.change(plan, domain)
     return took
 
 

@@ -13,9 +13,11 @@ from novacron.drivers.libvirt.fitted import Fitted, stem_of
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.pool import Pool, class_pool
 
-__all__ = ["Storage"]
+__all__ = ["COMING", "Storage"]
 
 QCOW2, RAW = ".qcow2", ".raw"
+# How a file is called that says of another that it is not whole, because it is being copied.
+COMING = ".coming"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,8 @@ class Storage:
             return stem + (RAW if volume.access is Access.MANY else QCOW2)
         ends = (QCOW2, RAW)
         there = next((stem + end for end in ends if stem + end in coming), None)
-        there = there or next((stem + end for end in ends if pool.find(stem + end)), None)
+        whole = (stem + end for end in ends if not pool.find(stem + end + COMING))
+        there = there or next((file for file in whole if pool.find(file)), None)
         if there is None:
             raise refusal(
                 f"there is no volume {volume.existing} of namespace {ref.namespace} in pool "

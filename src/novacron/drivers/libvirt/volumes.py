@@ -16,6 +16,7 @@ from novacron.drivers.libvirt.fitted import PREFIX, Fitted, serial_of
 from novacron.drivers.libvirt.look import Domain, read_all, read_definitions
 from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import Pool
+from novacron.drivers.libvirt.storage import COMING
 from novacron.drivers.libvirt.work import HostWork
 
 __all__ = ["LibvirtVolumes", "shelved"]
@@ -102,14 +103,17 @@ def _storage_id(pool: Pool) -> str:
     What others made in it is seen only after it was looked through, which cannot always be done.
     """
     with suppress(Busy, libvirt.libvirtError):
-        storage_marks(pool)
+        if marks_of(pool):
+            pool.refresh()  # not worth waiting for while a volume is being filled
+        else:
+            storage_marks(pool)
     return min(marks_of(pool), default="")
 
 
 def _told(pool: Pool, file: str, storage_class: str | None, storage: str) -> Iterator[KeptVolume]:
     namespace, _, rest = file.removeprefix(PREFIX).partition(".")
     volume = pool.find(file)
-    if volume is not None and rest.endswith(ENDINGS):
+    if volume is not None and rest.endswith(ENDINGS) and pool.find(file + COMING) is None:
         size_mib = int(volume.info()[1]) // MIB
         yield KeptVolume(namespace, rest.rpartition(".")[0], size_mib, storage_class, storage)
 
@@ -126,6 +130,7 @@ def _remove(builder: Builder, namespace: str, volume: str) -> bool:
         for file in _files(namespace, volume):
             found |= pool.find(file) is not None
             pool.remove(file)
+            pool.remove(file + COMING)
     return found
 
 

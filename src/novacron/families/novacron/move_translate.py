@@ -49,4 +49,5 @@ def move_fields(obj: Object) -> dict[str, Any]:
         "wishes_changed": wants_elsewhere(obj),
         "guest_cpu": status.get("guestCpu") or "",
         "leftovers": frozenset(status.get("leftoverHosts") or ()),
+        "unreached": frozenset(status.get("unreachedHosts") or ()),
     }

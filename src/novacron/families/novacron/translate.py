@@ -159,6 +159,8 @@ class VirtualMachineKind:
         status["refusedHosts"] = sorted(report.refused_hosts) or None
         if report.leftovers is not None:
             status["leftoverHosts"] = sorted(report.leftovers) or None
+        if report.unreached is not None:
+            status["unreachedHosts"] = sorted(report.unreached) or None
         if report.move is not None:
             status["migration"] = written_move(report.move)
         status["conditions"] = written_conditions(report.conditions)

@@ -169,6 +169,8 @@ class VirtualMachineStatus(Model):
     leftover_hosts: Annotated[list[str], ListSet()] = []
     """Hosts it has left that did not answer then; what may be left there is removed when they
     do."""
+    unreached_hosts: Annotated[list[str], ListSet()] = []
+    """Those of them that it was only on its way to when its host, or that one, was lost."""
     guest_cpu: str | None = None
     """A word for the CPU that it was started with; it can move live where a host has as much."""
     conditions: Annotated[list[Condition], ListMap("type")] = []

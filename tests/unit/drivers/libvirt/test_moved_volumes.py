@@ -115,9 +115,31 @@ async def test_a_disk_of_which_only_a_part_has_come_is_not_taken_for_one(tmp_pat
         assert await there.out_of_reach(coming) == "its first disk"
         await there.welcome(coming, await here.pack(plan.ref))
         assert await there.out_of_reach(coming) == "its first disk, which came only in part"
+        assert await there.kept_volumes("b") == [], "nobody is to use the half of a volume"
         await there.clear_out(coming.ref, await here.pack(plan.ref))
         assert pair.left_behind() == before
         assert await moved(pair, here, there, plan) is not None
         assert await there.out_of_reach(coming) is None
         assert not [name for name in pair.left_behind() if name.endswith(".coming")]
         await there.reclaim(coming.ref, ["data"])
+
+
+async def test_a_machine_that_came_is_at_home_also_when_it_is_to_change_in_vain(
+    tmp_path: Path,
+) -> None:
+    """Its owner asked for something meanwhile that the other host has not; that is told there."""
+    async with real(tmp_path, pool="novacron") as pair:
+        here, there = pair.connect("a"), pair.connect("b")
+        plan = pair.plan("a")
+        await here.create(plan)
+        await pair.settled(here, "a")
+        coming = replace(plan, ref=pair.plan("b").ref)
+        luggage = await here.pack(plan.ref)
+        await here.send(plan.ref, await there.welcome(coming, luggage), MovePolicy())
+        assert await pair.settled(here, "a") is None
+        wishful = replace(coming, volumes=(Volume("data", 16, storage_class="of-another-host"),))
+        await there.arrived(wishful, luggage, live=False)
+        assert not [name for name in pair.left_behind() if name.endswith(".coming")]
+        with pytest.raises(Rejected, match="of-another-host"):
+            await there.resize(wishful)
+        await here.clear_out(plan.ref, await there.pack(coming.ref))
