@@ -101,7 +101,7 @@ def restore(*, target: Target, machine: str, name: str, yes: bool, seconds: floa
     request = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}-{token_hex(3)}"
 
     def ask(item: "Object") -> "Object":
-        _require(item, name)
+        _require(item, name, _there(item))
         return {"restore": {"snapshot": name, "request": request}}
 
     async def act(client: "Client", current: str) -> None:
@@ -134,13 +134,13 @@ def delete(*, target: Target, machine: str, name: str, seconds: float | None) ->
     """Delete a snapshot; the machine stays as it is."""
 
     def discard(item: "Object") -> "Object":
-        _require(item, name)
+        _require(item, name, _listed(item))
         return {"snapshots": [*_requests(item, name), {"name": name, "discard": True}]}
 
     async def act(client: "Client", current: str) -> None:
         await _change(client, machine, current, discard)
         if seconds is not None:
-            await _until(client, machine, current, lambda item: name not in _there(item), seconds)
+            await _until(client, machine, current, lambda item: name not in _listed(item), seconds)
             await _change(client, machine, current, _tidied)
 
     run(target, act)
@@ -209,11 +209,15 @@ def _there(item: "Object") -> list[str]:
     return [each["name"] for each in status(item).get("snapshots") or () if not each.get("lost")]
 
 
-def _require(item: "Object", name: str) -> None:
-    there = _there(item)
-    if name not in there:
+def _listed(item: "Object") -> list[str]:
+    """Return the names on record, those of lost ones too: they stay until somebody deletes them."""
+    return [each["name"] for each in status(item).get("snapshots") or ()]
+
+
+def _require(item: "Object", name: str, known: list[str]) -> None:
+    if name not in known:
         machine = item["metadata"]["name"]
-        have = f"it has {', '.join(there)}" if there else "it has none"
+        have = f"it has {', '.join(known)}" if known else "it has none"
         raise Failure(f'{machine} has no snapshot "{name}"; {have}')
 
 

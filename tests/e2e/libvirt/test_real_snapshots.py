@@ -262,6 +262,24 @@ def test_a_guest_without_an_agent_and_one_that_is_off_have_snapshots_too(
     real.scene.until("deaf", lambda _: person.disk_bytes() == 300 * 2**20)
 
 
+def test_a_snapshot_that_somebody_else_removed_can_be_deleted(real: LibvirtStage) -> None:
+    """Nobody can go back to it, and its entry would else stay in the list for good."""
+    real.deaf("bereft")
+    person = Person(real, "bereft")
+    for name in ("first", "second"):
+        person.ok("create", name, "--wait")
+    person.domain.snapshotLookupByName("first").delete()
+    real.scene.until("bereft", lambda _: person.listed()["first"].get("lost"))
+    assert person.ok("list").stdout.splitlines()[1].split()[-1] == "lost"
+    assert 'no snapshot "first"; it has second' in person.fails("restore", "first", "--yes")
+    done = person.ok("delete", "first", "--wait")
+    assert done.stdout == "snapshot first of bereft deleted\n"
+    assert list(person.listed()) == ["second"]
+    assert person.obj["spec"]["snapshots"] == [{"name": "second"}]
+    assert person.domain.snapshotListNames() == ["second"]
+    real.scene.until("bereft", lambda obj: not condition(obj, "Snapshotted"))
+
+
 @pytest.mark.full
 @pytest.mark.timeout(400)
 def test_a_schedule_is_followed_on_real_disks(real: LibvirtStage) -> None:
