@@ -445,6 +445,20 @@ def test_a_move_is_cancelled_by_the_command_line(stage: Stage) -> None:
     assert again.stderr == "error: stays does not move\n"
 
 
+def test_a_machine_without_a_host_is_not_asked_to_move(stage: Stage) -> None:
+    """Nobody would answer, so whoever waits is told at once, and nothing is left to surprise."""
+    here, _ = pair(stage)
+    body = virtual_machine("homeless", stage.namespace, nodeSelector={"test/pair": "none"})
+    stage.api.create(body)
+    stage.until("homeless", lambda obj: condition(obj, "Placed").get("status") == "False")
+    for where in ((), ("--to", here)):
+        told = novacron(stage, "vm", "migrate", "homeless", *where, "--wait", fails=True)
+        assert told.stderr.startswith("error: homeless has no host that it could leave: 0/")
+        assert "test/pair=none" in told.stderr
+    (obj,) = stage.api.machines(stage.namespace)
+    assert "novacron.io/migrate-to" not in obj["metadata"].get("annotations", {})
+
+
 def test_a_host_is_drained_and_taken_up_again_by_the_command_line(stage: Stage) -> None:
     """It waits until the last machine has left, and tells how many there are."""
     here, there = pair(stage, delays={"move": "500ms"})

@@ -6,7 +6,7 @@ import click
 
 from novacron.cli.failure import Failure
 from novacron.cli.follow import follow
-from novacron.cli.kinds import HOSTS, MACHINES, fetch, named, status
+from novacron.cli.kinds import HOSTS, MACHINES, condition, fetch, named, status
 from novacron.cli.options import namespaced_target, waiting
 from novacron.cli.session import run
 from novacron.cli.target import Target
@@ -51,8 +51,7 @@ def migrate(
         before = await fetch(client, resource, name, current)
         if to is not None and resource is MACHINES:
             await fetch(client, HOSTS, to)
-        if cancel and not _under_way(before):
-            raise Failure(f"{name} does not move")
+        (_require_move if cancel else _require_host)(before)
         await client.patch(resource, name, {"metadata": {"annotations": words}}, current)
         if seconds is None:
             return None
@@ -74,6 +73,19 @@ def _asked(to: str | None, *, stop_allowed: bool) -> dict[str, str | None]:
         STOP_ALLOWED: "true" if stop_allowed else None,
         MIGRATE_CANCEL: None,
     }
+
+
+def _require_move(machine: "Object") -> None:
+    if not _under_way(machine):
+        raise Failure(f"{machine['metadata']['name']} does not move")
+
+
+def _require_host(machine: "Object") -> None:
+    """Fail where nobody would answer; of machines of the Viti Stack the operator itself says so."""
+    ours = machine["apiVersion"] == MACHINES.api_version
+    if ours and not status(machine).get("nodeName"):
+        why = condition(machine, "Placed").get("message") or "it waits to be placed"
+        raise Failure(f"{machine['metadata']['name']} has no host that it could leave: {why}")
 
 
 def _under_way(item: "Object") -> bool:
