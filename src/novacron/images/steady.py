@@ -18,7 +18,8 @@ __all__ = ["INCOMPLETE", "Clock", "Steady"]
 INCOMPLETE = "ImageIncomplete"
 
 LATER = timedelta(seconds=5)
-# A source that gives nothing for so long is given up; what was read is then read again later.
+# A source that gives nothing for so long is given up for now; whoever stored what was read goes on
+# after that later.
 PATIENCE_SECONDS = 30.0
 PAUSE_SECONDS = 1.0
 SKIP_BYTES = 1024 * 1024
