@@ -94,7 +94,7 @@ class Stage:
             if "deletionTimestamp" not in obj["metadata"]:
                 self.api.delete_machine(self.namespace, obj["metadata"]["name"])
         for name in self.hosts:
-            if self.api.host(name):
+            if ((self.api.host(name) or {}).get("spec") or {}).get("simulation"):
                 self.api.patch_host(name, {"spec": {"simulation": {"faults": None}}})
         eventually(
             lambda: not self.api.machines(self.namespace),
