@@ -100,9 +100,14 @@ def images() -> Iterator[ImageServer]:
 def libvirt_operator(
     cluster: ControlPlane, api: Api, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningOperator]:
-    """One operator for all tests of a module, with little patience for guests."""
+    """One operator for all tests of a module, with little patience for guests.
+
+    It watches a second namespace too, which may not do all that the first one may.
+    """
     namespace = f"libvirt-{uuid4().hex[:8]}"
-    api.create_namespace(namespace)
+    namespaces = [namespace, f"others-of-{namespace}"]
+    for each in namespaces:
+        api.create_namespace(each)
     directory: Path = tmp_path_factory.mktemp("operator")
     tiny = directory_with_tiny(directory / "images")
     flags = (
@@ -115,7 +120,7 @@ def libvirt_operator(
         f"--image-file-namespaces={namespace}",
         f"--image-claim-namespaces={namespace}",
     )
-    operator = RunningOperator(cluster, directory, [namespace], flags=flags).start()
+    operator = RunningOperator(cluster, directory, namespaces, flags=flags).start()
     yield operator
     assert operator.stop() == 0, operator.log
 
