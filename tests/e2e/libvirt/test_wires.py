@@ -5,6 +5,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,7 +20,7 @@ from e2e.libvirt.conftest import ImageServer, LibvirtStage
 from e2e.libvirt.test_real_machine import qemu_pid
 from inside_guest import inside
 from libvirt_daemon import LibvirtDaemon
-from machines import condition
+from machines import Object, condition
 from open_vswitch import OpenVswitch, open_vswitch
 from operators import RunningOperator, eventually
 
@@ -29,7 +30,8 @@ MAP = {
     "lan": {"type": "bridge", "bridge": "br-lan"},
 }
 EXAMPLE = Path(__file__).parents[3] / "examples" / "20-networks.yaml"
-NETWORKS = yaml.safe_load(EXAMPLE.read_text())["spec"]["template"]["spec"]["networks"]
+MACHINE = yaml.safe_load(EXAMPLE.read_text())
+NETWORKS = MACHINE["spec"]["template"]["spec"]["networks"]
 LONG = "".join(f"line {number} of something long\n" for number in range(1800))
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample admin@example"
 
@@ -47,6 +49,18 @@ def counting(what: str) -> dict[str, object]:
     """Return a hook that leaves a line on the guest's disk."""
     command = ["/bin/sh", "-c", f"echo {what} >>/root/hooks; sync"]
     return {"exec": {"command": command, "timeoutSeconds": 30}}
+
+
+def example(real: LibvirtStage) -> Object:
+    """Return the example as it is printed, on this host, with hooks and instructions beside."""
+    body: Object = deepcopy(MACHINE)
+    body["metadata"]["namespace"] = real.scene.namespace
+    body["spec"]["template"]["spec"] |= {
+        "nodeSelector": {"test/host": real.host},
+        "userData": instructions(),
+        "lifecycle": {"preStart": counting("start"), "preStop": counting("stop")},
+    }
+    return body
 
 
 def reaches(domain: libvirt.virDomain, address: str) -> bool:
@@ -119,12 +133,7 @@ def test_a_machine_on_three_networks_with_hooks_and_long_instructions(wired: Wir
     real = wired.stage
     host = real.scene.api.host(real.host) or {}
     assert {each["name"] for each in host["status"]["networks"]} == {"default", *MAP}
-    obj = real.create(
-        "wired",
-        networks=NETWORKS,
-        userData=instructions(),
-        lifecycle={"preStart": counting("start"), "preStop": counting("stop")},
-    )
+    real.scene.api.create(example(real))
     real.scene.until("wired", lambda obj: condition(obj, "Ready").get("reason") == "HookRunning")
     obj = real.scene.until_running("wired")
     domain = real.domain(obj)
