@@ -1,5 +1,6 @@
 """`novacron up` where something is missing: no QEMU, no root, nothing but a plain user."""
 
+import json
 import os
 import re
 import subprocess
@@ -113,6 +114,20 @@ def test_an_ordinary_user_has_two_hosts_and_not_three(ordinary):
     listed = ordinary.call("host", "list").stdout
     assert re.search(r"local +libvirt +Ready", listed), listed
     assert re.search(r"local-2 +libvirt +Ready", listed), listed
+    start = _node_of_hello(ordinary)
+    other = {"local": "local-2", "local-2": "local"}[start]
+    moved = ordinary.call("vm", "migrate", "hello", "--wait")
+    assert moved.returncode == 0, moved.stderr
+    assert f"hello moved to {other}" in moved.stdout
+    assert _node_of_hello(ordinary) == other
     stopped = ordinary.call("down")
     assert stopped.stdout.startswith("stopped operator, hypervisor, "), stopped.stderr
     assert processes_under(ordinary.home) == []
+
+
+def _node_of_hello(user: OrdinaryUser) -> str:
+    """Return where the first machine is."""
+    said: dict[str, dict[str, str]] = json.loads(
+        user.call("vm", "get", "hello", "-o", "json").stdout
+    )
+    return said["status"]["nodeName"]

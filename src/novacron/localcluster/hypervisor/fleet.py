@@ -75,7 +75,9 @@ class Fleet:
     def peer_uri(self, number: int) -> str:
         """Return how the daemons of the other hosts reach a host, to send it guests."""
         if not self.privileged:
-            return self._host(number).uri
+            near = self._host(number).peer_uri
+            assert near is not None
+            return near
         return f"{self.tls_uri(number)}?pkipath={SEEN_CERTIFICATES}"
 
     def caller(self) -> KeyPair:
