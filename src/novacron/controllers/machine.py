@@ -53,11 +53,11 @@ async def create(scope: Scope) -> Outcome:
     return Done("Created", f"exists on host {host}")
 
 
-def _hindered(scope: Scope, condition: str, why: Hindrance) -> Wait:
+def _hindered(scope: Scope, condition: str, why: Hindrance, after: timedelta = MUCH_LATER) -> Wait:
     """Wait for somebody to mend what is in the way; the hypervisor tells when that is done."""
     if scope.since(condition, why.reason) is None:
         scope.happened.append(Happening(why.reason, why.message, warning=True))
-    return Wait(why.reason, MUCH_LATER, why.message)
+    return Wait(why.reason, after, why.message)
 
 
 async def configure(scope: Scope) -> Outcome:
@@ -137,8 +137,28 @@ async def _start(scope: Scope) -> Outcome:
         if scope.seen.hindered:
             return _hindered(scope, "Powered", scope.seen.hindered)
         return Wait("Starting", scope.next_look, f"starting on host {host}")
+    if (stands_still := await _gone_on(scope)) is not None:
+        return stands_still
     await may_stop_again(scope)
     return Done("Started", f"started on host {host}")
+
+
+async def _gone_on(scope: Scope) -> Wait | None:
+    """Have a guest go on that stands still; say why one does that cannot go on yet."""
+    uid, now = scope.machine.uid, scope.now
+    if scope.seen is None or (why := scope.seen.hindered) is None:
+        return None
+    # One that stands still again as soon as it went on is asked to ever less often.
+    pause = scope.restarts.pause(uid, now)
+    if not pause:
+        scope.may_act()
+        await scope.follow(await scope.driver.set_power(scope.machine.ref, Power.ON))
+        why = scope.seen.hindered if scope.seen else None
+    if why is not None:
+        return _hindered(scope, "Powered", why, pause or LATER)
+    scope.restarts.started(uid, now)
+    scope.tell("Resumed", f"goes on, on host {scope.machine.host}")
+    return None
 
 
 async def _stopped(scope: Scope, condition: str, reason: str) -> bool:

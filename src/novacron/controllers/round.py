@@ -8,7 +8,13 @@ from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
 from novacron.core.driver import Accepted, Driver
 from novacron.core.hooks import Ran
-from novacron.core.machine import Machine, Observed
+from novacron.core.machine import (
+    GUEST_CRASHED,
+    GUEST_PAUSED,
+    GUEST_SUSPENDED,
+    Machine,
+    Observed,
+)
 from novacron.core.move import MoveReport
 from novacron.core.snapshot import Restored, SnapshotReport
 from novacron.core.steps import Done, Outcome, Wait
@@ -29,7 +35,7 @@ PENDING = "PendingChanges"
 HOOK_RUNNING = "HookRunning"
 HOOK_FAILED = "HookFailed"
 # What Ready says of a machine whose guest was up.
-UP = frozenset({BACK_OFF, HOOK_RUNNING, HOOK_FAILED})
+UP = frozenset({BACK_OFF, HOOK_RUNNING, HOOK_FAILED, GUEST_CRASHED, GUEST_PAUSED, GUEST_SUSPENDED})
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,10 @@ class Driver(Protocol):
         """Give the machine what the plan says, now or, where it must be off for that, then."""
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
-        """Start or stop the machine; a forced stop asks the guest nothing."""
+        """Start or stop the machine; a forced stop asks the guest nothing.
+
+        One that is to be on and stands still goes on, where what kept it from that is over.
+        """
 
     async def delete(self, ref: MachineRef) -> Accepted:
         """Remove the machine and all it owns but its volumes. An absent machine is success."""

@@ -25,6 +25,9 @@ from novacron.core.volume import Access, SeenVolume, Volume, of_the_host
 from novacron.core.wanted_device import WantedDevice
 
 __all__ = [
+    "GUEST_CRASHED",
+    "GUEST_PAUSED",
+    "GUEST_SUSPENDED",
     "FirstDisk",
     "Hindrance",
     "Holding",
@@ -37,6 +40,12 @@ __all__ = [
     "Resources",
     "Usage",
 ]
+
+
+# Why a guest that is there does not run.
+GUEST_PAUSED = "GuestPaused"
+GUEST_CRASHED = "GuestCrashed"
+GUEST_SUSPENDED = "GuestSuspended"
 
 
 class Power(StrEnum):
@@ -188,10 +197,12 @@ class Observed:
 
     ``first_volume`` is the first disk, where more is known of it than its size.
 
+    ``hindered`` is what keeps it waiting, or has a guest that is there stand still.
+
     Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``moved``
     its last move between nodes, ``unsure`` why nobody can tell at present how it is there,
-    ``parts`` are what it says of things the machine consists of, ``hindered`` is what keeps it
-    waiting, and ``guest`` what it tells of the guest.
+    ``parts`` are what it says of things the machine consists of, and ``guest`` what it tells of
+    the guest.
     """
 
     uid: str

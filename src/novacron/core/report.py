@@ -69,7 +69,9 @@ def phase_of(machine: Machine, seen: Observed | None, outcomes: dict[str, Outcom
     if last is not None and last.reason in (MIGRATING, STOPPING_TO_MOVE):
         return Phase.MIGRATING
     if seen.power is Power.ON:
-        return Phase.RUNNING
+        # One that stands still waits for somebody, though nothing of it is lost.
+        stands_still = seen.hindered is not None and seen.changing is None
+        return Phase.FAILED if stands_still else Phase.RUNNING
     if machine.power is Power.OFF:
         return Phase.STOPPED
     return Phase.FAILED if isinstance(last, Blocked) else Phase.PENDING

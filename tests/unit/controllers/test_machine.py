@@ -1,13 +1,16 @@
 """The steps of a machine, on a simulated host with a clock of the test's own."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from novacron.controllers.reconciler import MachineReconciler
-from novacron.core.machine import MachineRef, Observed, Power, Resources
+from novacron.core.conditions import Condition
+from novacron.core.driver import Accepted
+from novacron.core.machine import Hindrance, MachineRef, Observed, Power, Resources
+from novacron.core.report import Phase, phase_of, ready_of
 from novacron.core.steps import Blocked, Done, Wait
 from novacron.drivers.simulation import Delays, Fault, Operation, SimulatedHost, SimulationDriver
 from unit.controllers.stage import SIZE, World
@@ -182,3 +185,72 @@ async def test_an_owner_who_changes_their_mind_midway_gets_the_last_word(slow_wo
     assert done.seen is not None
     assert done.seen.power is Power.OFF
     assert done.seen.resources == replace(SIZE)
+
+
+async def test_a_guest_that_stands_still_is_told_of_once_and_goes_on_when_it_can(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not ready meanwhile, and nobody starts it anew."""
+    await world.settle()
+    full = Hindrance("GuestPaused", "pool a is full")
+    standing, orders = [full], []
+    observe, set_power = SimulationDriver.observe, SimulationDriver.set_power
+
+    async def seen(self: SimulationDriver, ref: MachineRef) -> Observed | None:
+        found = await observe(self, ref)
+        return replace(found, hindered=standing[0] if standing else None) if found else None
+
+    async def ordered(
+        self: SimulationDriver, ref: MachineRef, want: Power, *, force: bool = False
+    ) -> Accepted:
+        orders.append(want)
+        return await set_power(self, ref, want, force=force)
+
+    monkeypatch.setattr(SimulationDriver, "observe", seen)
+    monkeypatch.setattr(SimulationDriver, "set_power", ordered)
+    done = await world.round()
+    assert [each.reason for each in done.happened] == ["GuestPaused"]
+    ready = ready_of(world.machine, done.outcomes, done.seen)
+    assert (ready.status, ready.reason, ready.message) == ("False", *astuple(full))
+    assert phase_of(world.machine, done.seen, done.outcomes) is Phase.FAILED
+    assert orders == [], "not at once: it may stand still again and again"
+    claim = Condition("Powered", "Unknown", full.reason, full.message, world.now, world.now)
+    world.change(conditions=(claim,))
+    world.now += timedelta(seconds=10)
+    assert (await world.round()).happened == ()
+    assert orders == [Power.ON]
+    standing.clear()
+    assert (await world.round()).settled
+
+
+async def test_a_guest_that_stands_still_ever_again_is_asked_to_go_on_ever_less_often(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a quota is full the pool seems to have room, and every try is in vain."""
+    await world.settle()
+    standing = [True]
+    observe, set_power = SimulationDriver.observe, SimulationDriver.set_power
+
+    async def seen(self: SimulationDriver, ref: MachineRef) -> Observed | None:
+        found = await observe(self, ref)
+        full = Hindrance("GuestPaused", "pool a is full") if standing[0] else None
+        return replace(found, hindered=full) if found else None
+
+    async def ordered(
+        self: SimulationDriver, ref: MachineRef, want: Power, *, force: bool = False
+    ) -> Accepted:
+        standing[0] = False
+        return await set_power(self, ref, want, force=force)
+
+    monkeypatch.setattr(SimulationDriver, "observe", seen)
+    monkeypatch.setattr(SimulationDriver, "set_power", ordered)
+    pauses = []
+    for _ in range(4):
+        standing[0] = True
+        done = await world.round()
+        assert done.look_again is not None
+        pauses.append(done.look_again.total_seconds())
+        world.now += done.look_again
+        gone_on = await world.round()
+        assert [each.reason for each in gone_on.happened] == ["Resumed"]
+    assert pauses == [1, 2, 4, 8]

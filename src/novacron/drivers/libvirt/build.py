@@ -34,6 +34,7 @@ from novacron.drivers.libvirt.seed import Seed, seed_of
 from novacron.drivers.libvirt.snapshot_book import take_out
 from novacron.drivers.libvirt.snapshot_record import seeds
 from novacron.drivers.libvirt.snapshot_removal import remove_keeper
+from novacron.drivers.libvirt.standstill import resumed
 from novacron.drivers.libvirt.stock import InStock
 from novacron.drivers.libvirt.storage import Storage
 from novacron.drivers.libvirt.volume_plugging import Plugging
@@ -142,9 +143,9 @@ class Builder:
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
 
     def start(self, domain: Domain) -> Domain:
-        """Start a guest; its network may have been taken down since it was made."""
+        """Start a guest, or have it go on; its network may have been taken down meanwhile."""
         if domain.power is Power.ON:
-            return domain
+            return resumed(domain)
         self._ensure_network(each.port for each in domain.configured.plugged)
         domain.handle.createWithFlags()  # as create(), which asks for its number as well
         return domain.started()

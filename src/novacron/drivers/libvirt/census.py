@@ -16,6 +16,7 @@ from novacron.drivers.libvirt.look import (
     read_all,
     unless_gone,
 )
+from novacron.drivers.libvirt.standstill import hindrance
 from novacron.drivers.libvirt.usage import Meter
 
 __all__ = ["at_rest", "look_at_all"]
@@ -27,6 +28,7 @@ def at_rest(seen: Observed) -> bool:
         seen.power is Power.ON
         and seen.changing is None
         and seen.due is None
+        and seen.hindered is None
         and not seen.volumes  # what they take is told under names that only a look finds
     )
 
@@ -55,7 +57,8 @@ def look_at_all(
 
     def seen(domain: Domain) -> Observed:
         complete = needed_volumes(domain.configured) <= names
-        return observed(domain, fresh, complete=complete, files=files)
+        hindered = hindrance(domain, builder.host.name)
+        return observed(domain, fresh, complete=complete, files=files, hindered=hindered)
 
     found = [one for each in ours if (one := unless_gone(partial(seen, each)))]
     found += [replace(each, usage=usage.get(each.uid)) for each in resting.values()]

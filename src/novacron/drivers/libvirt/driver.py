@@ -289,7 +289,7 @@ class LibvirtDriver(
             return
         # What was seen already, and what we do ourselves and tell of in the end, is no news.
         expected = Power.ON if uuid in self._starting else seen.power
-        if expected is not power:
+        if expected is not power or seen.hindered is not None:
             self._changed_uid(seen.uid)
 
     def _changed_uid(self, uid: str) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import libvirt
 
-from novacron.core.machine import Observed, Power, Usage
+from novacron.core.machine import Hindrance, Observed, Power, Usage
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.libvirt import fitted
 from novacron.drivers.libvirt.addresses import addresses_of
@@ -162,11 +162,17 @@ def needed_volumes(defined: Defined) -> frozenset[str]:
 
 
 def observed(
-    domain: Domain, known: Known, *, complete: bool, files: frozenset[str] = frozenset()
+    domain: Domain,
+    known: Known,
+    *,
+    complete: bool,
+    files: frozenset[str] = frozenset(),
+    hindered: Hindrance | None = None,
 ) -> Observed:
     """Return what there is to say of a domain, which may have its first disk and seed or not.
 
-    ``files`` are those of its volumes that are there, by pool and name.
+    ``files`` are those of its volumes that are there, by pool and name; ``hindered`` is why its
+    guest stands still, if it does.
     """
     configured, running = domain.configured, domain.running
     uid, mark = domain.uid, configured.mark
@@ -198,6 +204,7 @@ def observed(
         snapshots=snapshots,
         ran=running.ran if running else (),
         cpu=running.mark.cpu if running else "",
+        hindered=hindered,
     )
 
 

@@ -16,6 +16,7 @@ from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import Domain, Known, find, observed
 from novacron.drivers.libvirt.pool import Pool, open_pool
+from novacron.drivers.libvirt.standstill import hindrance
 
 __all__ = ["HostWork", "no_credentials", "present", "seen_by"]
 
@@ -79,4 +80,5 @@ def seen_by(builder: Builder, domain: Domain, known: Known, *, complete: bool) -
     """Return what there is to say of a domain that was found."""
     volumes = domain.configured.mark.volumes
     files = frozenset(each.key for each in volumes if builder.storage.there(each))
-    return observed(domain, known, complete=complete, files=files)
+    hindered = hindrance(domain, builder.host.name)
+    return observed(domain, known, complete=complete, files=files, hindered=hindered)
