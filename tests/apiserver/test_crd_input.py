@@ -115,6 +115,14 @@ BAD: dict[str, tuple[Object, str]] = {
         "must be a port from 1 to 65535",
     ),
     "bandwidth": (machine(migrationPolicy={"bandwidth": "fast"}), "must be bits per second"),
+    "bandwidth of bits below 1Mi": (
+        machine(migrationPolicy={"bandwidth": "8Mbps"}),
+        "at least 1Mi",
+    ),
+    "bandwidth of bytes below 1Mi": (
+        machine(migrationPolicy={"bandwidth": "1023Ki"}),
+        "at least 1Mi",
+    ),
     "bandwidth of 0": (machine(migrationPolicy={"bandwidth": "0Gbps"}), "must be bits per second"),
     "schedule": (machine(snapshotPolicy={"schedule": "daily"}), "must be a cron schedule of five"),
     "six fields": (machine(snapshotPolicy={"schedule": "0 0 2 * * *"}), "must be a cron schedule"),
@@ -202,6 +210,10 @@ GOOD: dict[str, Object] = {
     "static ipv6": static("2001:db8::10/64", "2001:db8::1", "ipv6"),
     "link-local gateway": static("2001:db8::10/64", "fe80::1", "ipv6"),
     "bandwidth in bytes": machine(migrationPolicy={"bandwidth": "100Mi"}),
+    "bandwidth in bits": machine(migrationPolicy={"bandwidth": "500Mbps"}),
+    "bandwidth in large units": machine(migrationPolicy={"bandwidth": "1.5Gbps"}),
+    "the least bandwidth": machine(migrationPolicy={"bandwidth": "8389Kbps"}),
+    "the least bandwidth in bytes": machine(migrationPolicy={"bandwidth": "1Mi"}),
     "schedule by name": machine(snapshotPolicy={"schedule": "@daily", "timeZone": "Europe/Vienna"}),
     "share of machines": machine(updateStrategy={"rollingUpdate": {"maxUnavailable": "25%"}}),
     "snapshot to take and to discard": machine(

@@ -266,21 +266,21 @@ def move_within(bandwidth: str) -> Object:
 # From one real host to another while the guest runs: 64 MiB of disk, or memory with nothing in it.
 REAL_MOVES = (
     Scenario("move with disks", moved, patch=move_within("320Mbps"), second_host=True),
-    Scenario("move", moved, patch=move_within("8Mbps"), second_host=True),
+    Scenario("move", moved, patch=move_within("1Mi"), second_host=True),
     Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True),
     # One that would take ten minutes.
     Scenario(
         "cancel a move with large disks",
         stayed,
         patch={"metadata": {"annotations": {"novacron.io/migrate-cancel": "true"}}},
-        moving=move_within("8Mbps"),
+        moving=move_within("1Mi"),
         second_host=True,
     ),
     Scenario(
         "delete amid a move with large disks",
         gone,
         patch=None,
-        moving=move_within("8Mbps"),
+        moving=move_within("3Mi"),
         volumes=(DATA, SCRATCH),
         kept=("data",),
         second_host=True,

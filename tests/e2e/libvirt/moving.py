@@ -24,7 +24,7 @@ __all__ = ["FleetStage", "fleet_stage", "reached_by_tls", "result"]
 
 # Where QEMU is still made ready for a guest, which may come to nothing; every other state counts.
 BEING_SET_UP = [libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_STARTING_UP]
-SLOW = {"bandwidth": "8Mbps", "compression": False}
+SLOW = {"bandwidth": "1Mi", "compression": False}
 
 
 def result(obj: Object) -> str | None:
@@ -53,6 +53,7 @@ class FleetStage:
         tls: bool = True,
         cpu_models: tuple[str | None, str | None] = (None, None),
         storage_classes: Sequence[Object] = (),
+        networks: Sequence[Object] = ({}, {}),
     ) -> "FleetStage":
         """Declare the hosts of a fleet, with their disks in one pool of each.
 
@@ -66,6 +67,7 @@ class FleetStage:
                 "migration": {"uri": fleet.peer_uri(number), "tls": tls},
                 "cpuModel": cpu_models[number - 1],
                 "storageClasses": list(storage_classes),
+                "networks": networks[number - 1],
             }
             more = {"overcommit": {"cpu": 100, "memory": 10, "disk": 10}}
             near = {"endpoint": host.uri}
@@ -80,23 +82,23 @@ class FleetStage:
             scene.until_host(name, _is_ready)
         return cls(scene, fleet, (names[0], names[1]))
 
-    def run(self, name: str, **more: Any) -> Object:
-        """Have a guest run on the first host that counts."""
-        policy = more.pop("policy", None)
-        with self.cordoned(self.hosts[1]):
+    def run(self, name: str, *, number: int = 0, **more: Any) -> Object:
+        """Have a guest run that counts, on the first host unless it is to be the other."""
+        policy, networks = more.pop("policy", None), more.pop("networks", [{"name": "default"}])
+        with self.cordoned(self.hosts[1 - number]):
             size = {"cpu": 1, "memory": "512Mi", "disk": "256Mi"} | more
             body = virtual_machine(
                 name,
                 self.scene.namespace,
                 nodeSelector={"test/fleet": self.scene.namespace},
-                networks=[{"name": "default"}],
+                networks=networks,
                 **size,
             )
             if policy:
                 body["spec"]["migrationPolicy"] = policy
             self.scene.api.create(body)
             obj = self.scene.until_running(name)
-        assert obj["status"]["nodeName"] == self.hosts[0]
+        assert obj["status"]["nodeName"] == self.hosts[number]
         return obj
 
     @contextmanager

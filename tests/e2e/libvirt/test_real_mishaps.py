@@ -63,7 +63,7 @@ input()
 def test_a_guest_that_moves_is_deleted(apart: FleetStage) -> None:
     """From both hosts; the fixture looks at what is left."""
     volumes = [{"name": "data", "size": "32Mi", "reclaimPolicy": "Delete"}]
-    obj = apart.run("doomed", policy=SLOW, volumes=volumes)
+    obj = apart.run("doomed", policy=SLOW | {"bandwidth": "3Mi"}, volumes=volumes)
     apart.ask("doomed", migrate_to=apart.hosts[1])
     apart.under_way("doomed")
     apart.scene.api.delete_machine(apart.scene.namespace, "doomed")

@@ -12,9 +12,10 @@ import pytest
 from api import Api
 from e2e.conftest import Stage
 from e2e.libvirt.moving import SLOW, FleetStage, result
+from inside_guest import agent_answers, inside
 from machines import condition
 from novacron.localcluster.hypervisor import Fleet, Hypervisor
-from operators import RunningOperator
+from operators import RunningOperator, eventually
 from rights import ROOT
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
@@ -71,21 +72,21 @@ def test_a_guest_travels_encrypted_and_no_faster_than_allowed(shared: FleetStage
 
 @dataclass(frozen=True)
 class Copy:
-    """How QEMU itself says that it copies a disk, and where to."""
+    """How QEMU itself says that it copies disks, and where to."""
 
     address: str
-    speed: int
+    speeds: tuple[int, ...]
 
     @classmethod
     def of(cls, domain: libvirt.virDomain) -> "Copy":
-        """Ask the QEMU of a guest whose one disk is being copied."""
+        """Ask the QEMU of a guest whose disks are being copied, to one place."""
         jobs, nodes = (
             json.loads(libvirt_qemu.qemuMonitorCommand(domain, json.dumps({"execute": asked}), 0))
             for asked in ("query-block-jobs", "query-named-block-nodes")
         )
-        (speed,) = [each["speed"] for each in jobs["return"] if each["type"] == "mirror"]
-        (address,) = [each["file"] for each in nodes["return"] if each["drv"] == "nbd"]
-        return cls(address, speed)
+        speeds = tuple(each["speed"] for each in jobs["return"] if each["type"] == "mirror")
+        address = next(each["file"] for each in nodes["return"] if each["drv"] == "nbd")
+        return cls(address, speeds)
 
     def told_to_anybody(self, host: Hypervisor) -> str:
         """Return what somebody on a host is told who asks for the disk without a certificate."""
@@ -107,13 +108,48 @@ def test_disks_that_are_copied_travel_encrypted_too(apart: FleetStage) -> None:
         told = copy.told_to_anybody(apart.fleet.hosts[0])
         assert Copy.of(domain) == copy, "it was asked while the disk was on its way"
     assert way.encrypted
-    assert way.bandwidth == copy.speed == BYTES_A_SECOND // MIB * MIB
+    assert (way.bandwidth,) == copy.speeds == (BYTES_A_SECOND // MIB * MIB,)
     assert "TLS negotiation required" in told
     done = apart.moved("sealed")
     assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
     assert done["status"]["migration"]["transferredBytes"] > 256 * MIB, "its disk is in it too"
     assert before < apart.tick(done, 1) < before + 180
     assert apart.guests(done) == [1]
+
+
+@pytest.mark.full
+def test_disks_that_are_copied_at_once_share_the_bandwidth(apart: FleetStage) -> None:
+    """libvirt would give all of it to each; memory has all of it, as it comes after them."""
+    data = {"name": "data", "size": "128Mi", "reclaimPolicy": "Delete"}
+    obj = apart.run("burdened", policy={"bandwidth": "320Mbps"}, volumes=[data])
+    before, allowed = apart.tick(obj, 0), 4 * BYTES_A_SECOND
+    with apart.domain(obj, 0) as domain:
+        eventually(lambda: agent_answers(domain), lambda: "its agent answers")
+        inside(domain, "dd if=/dev/urandom of=/dev/vdc bs=1M count=64 conv=fsync")
+    apart.ask("burdened", migrate_to=apart.hosts[1])
+    apart.under_way("burdened")
+    with apart.domain(obj, 0) as domain:
+        assert Copy.of(domain).speeds == (allowed // MIB // 2 * MIB,) * 2
+        eventually(
+            lambda: Way.of(domain).bandwidth == allowed // MIB * MIB,
+            lambda: f"memory may have all of it: {Way.of(domain)}",
+        )
+        assert sum(Copy.of(domain).speeds) <= allowed
+    done = apart.moved("burdened")
+    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
+    assert apart.tick(done, 1) > before
+
+
+@pytest.mark.full
+def test_a_machine_with_more_disks_than_bandwidth_stays(apart: FleetStage) -> None:
+    """Rather than that it travels faster than it may."""
+    data = {"name": "data", "size": "16Mi", "reclaimPolicy": "Delete"}
+    obj = apart.run("patient", policy={"bandwidth": "1Mi"}, volumes=[data])
+    apart.ask("patient", migrate_to=apart.hosts[1])
+    migration = apart.moved("patient")["status"]["migration"]
+    assert (migration["result"], migration["reason"]) == ("Failed", "BandwidthTooLow")
+    assert "a bandwidth of 2Mi or more" in migration["message"]
+    assert apart.guests(obj) == [0]
 
 
 @pytest.mark.full

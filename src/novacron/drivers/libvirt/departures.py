@@ -5,6 +5,7 @@ this process can leave two guests or none. Blocks.
 """
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -26,7 +27,15 @@ from novacron.drivers.libvirt.travel import (
     without_hardware,
 )
 
-__all__ = ["Route", "abort", "depart", "explained", "progress_of"]
+__all__ = [
+    "Route",
+    "abort",
+    "depart",
+    "explained",
+    "hasten",
+    "progress_of",
+    "require_bandwidth",
+]
 
 MIB = 1024 * 1024
 WHOLE = 100
@@ -120,12 +129,38 @@ def _wishes(
     if route.address:
         wishes[libvirt.VIR_MIGRATE_PARAM_URI] = f"tcp://{route.address}"
     if policy.bandwidth_bytes is not None:
-        wishes[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = max(1, policy.bandwidth_bytes // MIB)
+        share = _share(policy.bandwidth_bytes, route.reception)
+        wishes[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = share
     if policy.compression:
         wishes[libvirt.VIR_MIGRATE_PARAM_COMPRESSION] = ["xbzrle"]
     if route.reception.copied:
         wishes[libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS] = list(route.reception.copied)
     return wishes
+
+
+def _share(bandwidth_bytes: int, reception: Reception) -> int:
+    """Return how many MiB a second are for each disk, as libvirt copies all of them at once."""
+    return bandwidth_bytes // MIB // max(1, len(reception.copied))
+
+
+def require_bandwidth(route: Route, policy: MovePolicy) -> None:
+    """Refuse to send a machine faster than it may travel: libvirt knows whole MiB only."""
+    bandwidth, copied = policy.bandwidth_bytes, len(route.reception.copied)
+    if bandwidth is None or _share(bandwidth, route.reception):
+        return
+    each = f"each of the {copied} disks that are copied at once" if copied > 1 else "it"
+    raise Rejected(
+        f"{each} takes 1 MiB a second at least, and all of it may take {bandwidth} bytes a second: "
+        f"give it a bandwidth of {max(1, copied)}Mi or more",
+        reason="BandwidthTooLow",
+    )
+
+
+def hasten(domain: Domain, policy: MovePolicy) -> None:
+    """Let memory travel with all the bandwidth: it is sent when the disks are there."""
+    if policy.bandwidth_bytes is not None:
+        with suppress(libvirt.libvirtError):  # it has come this moment
+            domain.handle.migrateSetMaxSpeed(policy.bandwidth_bytes // MIB)
 
 
 def progress_of(domain: Domain | None) -> MoveProgress | None:

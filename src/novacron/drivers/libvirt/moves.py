@@ -39,6 +39,7 @@ class LibvirtMoves(HostWork):
         super().__init__(host, credentials)
         self._sending: dict[str, asyncio.Task[None]] = {}
         self._failed: dict[str, _Failure] = {}
+        self._shared_out: dict[str, MovePolicy] = {}
 
     async def pack(self, ref: MachineRef) -> Luggage:
         """Tell what the machine has that must be where it goes."""
@@ -64,7 +65,10 @@ class LibvirtMoves(HostWork):
         assert isinstance(route, Route)
         able = {self._host.name: self._host.migration_tls, route.host: route.tls}
         require_encryption(policy, able)
+        departures.require_bandwidth(route, policy)
         await self._work(lambda builder: present(builder, ref))
+        if len(route.reception.copied) > 1:
+            self._shared_out[ref.uid] = policy
         self._sending[ref.uid] = asyncio.create_task(self._send(ref, route, policy))
 
     async def _send(self, ref: MachineRef, route: Route, policy: MovePolicy) -> None:
@@ -87,15 +91,23 @@ class LibvirtMoves(HostWork):
             error = trouble
         finally:
             self._sending.pop(ref.uid, None)
+            self._shared_out.pop(ref.uid, None)
         if error is not None:
             self._failed[ref.uid] = _Failure(route.host, error)
         self._changed_uid(ref.uid)
 
     async def movement(self, ref: MachineRef) -> MoveProgress | None:
         """Tell how far a machine is that is being sent; None where none is."""
-        told = await self._work(
-            lambda builder: departures.progress_of(find(builder.pool.connection, ref.uid))
-        )
+        shared_out = self._shared_out.get(ref.uid)
+
+        def look(builder: Builder) -> MoveProgress | None:
+            domain = find(builder.pool.connection, ref.uid)
+            told = departures.progress_of(domain)
+            if domain is not None and told is not None and shared_out is not None:
+                departures.hasten(domain, shared_out)
+            return told
+
+        told = await self._work(look)
         return told or (MoveProgress() if ref.uid in self._sending else None)
 
     async def cancel_move(self, ref: MachineRef) -> None:

@@ -58,15 +58,17 @@ class MigrationPolicy(Model):
             str,
             Field(max_length=32),
             Rule(
-                f"self.matches('{_BITS_PER_SECOND}') || (isQuantity(self)"
-                " && quantity(self).isGreaterThan(quantity('0')))",
+                f"self.matches('{_BITS_PER_SECOND}')"
+                " ? quantity(self.replace('bps', '').replace('K', 'k'))"
+                f".compareTo(quantity('{8 * 1024**2}')) >= 0"
+                " : isQuantity(self) && quantity(self).compareTo(quantity('1Mi')) >= 0",
                 "must be bits per second such as 500Mbps or 1Gbps, or bytes per second such as "
-                "100Mi",
+                "100Mi, and at least 1Mi, which is 8.4Mbps",
             ),
         ]
         | None
     ) = None
-    """How fast it may be moved; without it, as fast as can be."""
+    """How fast it may be moved, in whole MiB a second; without it, as fast as can be."""
 
 
 class VirtualMachineSpec(Model):
