@@ -1,0 +1,131 @@
+"""What of a domain's XML changes for another host, and what must not."""
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from novacron.drivers.libvirt.interfaces import interface, plugged_in
+from novacron.drivers.libvirt.ports import Port
+from novacron.drivers.libvirt.travel import (
+    SENT,
+    adapted,
+    disks_of,
+    marked_as_sent,
+    pools_of,
+    with_plain_cpu,
+    without_hardware,
+)
+
+FIRST, SECOND = "52:54:00:00:00:01", "52:54:00:00:00:02"
+ONE = Port("bridge", "br-one")
+OTHER = Port("bridge", "br-other")
+TAGGED = Port("bridge", "br-switch", is_ovs=True, vlan=42)
+SWITCHED = Port("bridge", "ovs0", is_ovs=True)
+OWN = Port("network", "default")
+USER = Port("user")
+# As libvirt tells of a guest that runs: with where it is plugged in on the host at present.
+RUNNING = f"""<domain type="kvm"><name>default.web</name><uuid>u</uuid>
+  <cpu mode="custom" match="exact"><model>EPYC</model><feature name="x"/><topology sockets="1"/>
+    <numa><cell id="0"/></numa></cpu>
+  <devices>
+    <disk type="volume"><driver type="qcow2"/><source pool="here" volume="root" index="3"/>
+      <target dev="vda"/></disk>
+    <disk type="volume"><source pool="ssd-here" volume="data"/><target dev="vdc"/></disk>
+    <disk type="file" device="cdrom"><target dev="sda"/></disk>
+    <interface type="network"><mac address="{FIRST.upper()}"/>
+      <source network="default" portid="p" bridge="virbr0"/><target dev="vnet7"/>
+      <model type="virtio"/><address type="pci" bus="0x01"/></interface>
+    <interface type="bridge"><mac address="{SECOND}"/><source bridge="br-one"/>
+      <virtualport type="openvswitch"><parameters interfaceid="i"/></virtualport>
+      <vlan><tag id="7"/></vlan><model type="virtio"/></interface>
+    <serial type="pty"><log file="/here/console.log" append="on"/></serial>
+    <graphics type="vnc" port="5903" autoport="yes"/>
+    <hostdev mode="subsystem"/>
+  </devices></domain>"""
+
+
+def draft(*ports: Port, name: str = "default.web") -> str:
+    """Return how the other host would have the machine, plugged in there."""
+    plugs = zip((FIRST, SECOND), ports, strict=False)
+    wires = "".join(ET.tostring(interface(*plug), encoding="unicode") for plug in plugs)
+    disk = '<disk type="volume"><source pool="{}" volume="{}"/><target dev="{}"/></disk>'
+    disks = disk.format("there", "root", "vda") + disk.format("ssd-there", "data", "vdc")
+    log = '<serial type="pty"><log file="/there/console.log" append="on"/></serial>'
+    return f"<domain><name>{name}</name><devices>{disks}{wires}{log}</devices></domain>"
+
+
+def interfaces(xml: str) -> list[ET.Element]:
+    """Return the interfaces of a domain."""
+    return ET.fromstring(xml).findall("devices/interface")
+
+
+@pytest.mark.parametrize("port", [ONE, OTHER, TAGGED, SWITCHED, OWN, USER], ids=str)
+def test_every_interface_is_plugged_in_where_the_other_host_says(port: Port) -> None:
+    """From any kind of port into any other, and nothing of the old one is left."""
+    for ports in ((port, OTHER), (OTHER, port)):
+        found = plugged_in(interfaces(adapted(RUNNING, draft(*ports))))
+        assert [each.port for each in found] == list(ports)
+
+
+def test_an_interface_keeps_all_that_the_guest_sees_of_it() -> None:
+    """Its hardware address, its model and its slot; of the old host's bridge nothing is left."""
+    first, second = interfaces(adapted(RUNNING, draft(TAGGED, OTHER)))
+    assert [each.attrib for each in first.findall("source")] == [{"bridge": "br-switch"}]
+    for found, mac in ((first, FIRST.upper()), (second, SECOND)):
+        address, model = found.find("mac"), found.find("model")
+        assert address is not None
+        assert address.get("address") == mac
+        assert model is not None
+        assert model.get("type") == "virtio"
+    assert first.find("address") is not None
+    assert second.find("virtualport") is None
+    assert second.find("vlan") is None
+
+
+def test_an_interface_that_the_other_host_knows_nothing_of_stays_as_it_is() -> None:
+    """Somebody else plugged it in, and libvirt says whether it can come along."""
+    _, second = plugged_in(interfaces(adapted(RUNNING, draft(OTHER))))
+    assert second.port == Port("bridge", "br-one", is_ovs=True, vlan=7)
+
+
+def test_disks_are_looked_for_in_pools_of_the_other_host() -> None:
+    """Under the same names; libvirt numbers what it opens anew."""
+    xml = adapted(RUNNING, draft(ONE, ONE))
+    assert disks_of(xml) == [("there", "root"), ("ssd-there", "data")]
+    assert pools_of(xml) == {"vda": "there", "vdc": "ssd-there"}
+    assert "index=" not in xml
+
+
+def test_name_console_and_screen_are_as_the_other_host_has_them() -> None:
+    """A port that was free here need not be free there."""
+    domain = ET.fromstring(adapted(RUNNING, draft(ONE, ONE, name="default.web.1234")))
+    log, screen = domain.find("devices/serial/log"), domain.find("devices/graphics")
+    assert domain.findtext("name") == "default.web.1234"
+    assert log is not None
+    assert log.get("file") == "/there/console.log"
+    assert screen is not None
+    assert screen.get("port") == "-1"
+
+
+def test_a_plain_cpu_keeps_its_topology_and_memory() -> None:
+    """A guest that never runs needs no CPU that only one host has."""
+    cpu = ET.fromstring(with_plain_cpu(RUNNING)).find("cpu")
+    assert cpu is not None
+    assert [each.tag for each in cpu] == ["model", "topology", "numa"]
+    assert cpu.findtext("model") == "qemu64"
+    assert with_plain_cpu("<domain/>") == "<domain/>"
+
+
+def test_hardware_of_the_host_stays_behind_and_all_else_comes() -> None:
+    """It gets other hardware where it goes."""
+    before, after = ET.fromstring(RUNNING), ET.fromstring(without_hardware(RUNNING))
+    assert after.find("devices/hostdev") is None
+    assert len(after.findall("devices/*")) == len(before.findall("devices/*")) - 1
+    assert without_hardware("<domain><devices/></domain>") == "<domain><devices/></domain>"
+
+
+def test_a_domain_that_is_up_to_be_sent_says_so() -> None:
+    """Whether or not it had something written on it before."""
+    for xml in ("<domain/>", "<domain><metadata><ours/></metadata></domain>"):
+        found = ET.fromstring(marked_as_sent(xml)).findall(f"metadata/{{{SENT}}}sent")
+        assert len(found) == 1
