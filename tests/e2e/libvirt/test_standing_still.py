@@ -1,4 +1,4 @@
-"""A real guest whose pool is full stands still, says so, and goes on when there is room again."""
+"""Real guests that stand still, in a full pool or asleep: they say so, and go on when they can."""
 
 import tempfile
 from collections.abc import Iterator
@@ -122,3 +122,21 @@ def test_a_guest_whose_pool_is_full_stands_still_and_goes_on_when_there_is_room(
     assert console.tick() > before, "it counts on, and does not begin at one"
     assert qemu_pid(real, domain) == pid
     console.close()
+
+
+def test_a_guest_that_put_itself_to_sleep_says_so_until_it_is_woken(narrow: Narrow) -> None:
+    """It is neither ready nor started anew: whoever had it sleep may want it so."""
+    real = narrow.stage
+    obj = real.create("sleeper")
+    real.scene.until_running("sleeper")
+    domain = real.domain(obj)
+    pid = qemu_pid(real, domain)
+    eventually(lambda: agent_answers(domain), lambda: "its agent answers")
+    inside(domain, "(sleep 1; echo mem >/sys/power/state) >/dev/null 2>&1 &")
+    told = real.scene.until("sleeper", lambda obj: condition(obj, "Ready")["status"] == "False")
+    assert condition(told, "Ready")["reason"] == "GuestSuspended"
+    assert f"virsh dompmwakeup {domain.name()}" in condition(told, "Ready")["message"]
+    assert domain.state()[0] == libvirt.VIR_DOMAIN_PMSUSPENDED
+    domain.pMWakeup()
+    real.scene.until_running("sleeper")
+    assert qemu_pid(real, domain) == pid
