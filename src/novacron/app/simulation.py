@@ -33,9 +33,7 @@ def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDrive
         delays=Delays(**{name: parse_duration(text) for name, text in delays.items()}),
         faults=tuple(_fault(fault) for fault in settings.get("faults") or ()),
         usage=UsageFractions(**(settings.get("usage") or {})),
-        storage_classes=tuple(
-            StorageClass(**each) for each in settings.get("storageClasses") or ()
-        ),
+        storage_classes=tuple(map(_storage_class, settings.get("storageClasses") or ())),
         devices=tuple(_device(device) for device in settings.get("devices") or ()),
         migration_tls=(settings.get("migration") or {}).get("tls", True),
     )
@@ -45,6 +43,12 @@ def simulation_driver(host: DeclaredHost, default_file: Path) -> SimulationDrive
 
 def _amount(capacity: Mapping[str, Any]) -> Resources:
     return Resources(capacity["cpu"], mib(capacity["memory"]), mib(capacity["disk"]))
+
+
+def _storage_class(declared: Mapping[str, Any]) -> StorageClass:
+    size = declared.get("size")
+    shared = bool(declared.get("shared"))
+    return StorageClass(declared["name"], shared, None if size is None else mib(size))
 
 
 def _device(device: Mapping[str, Any]) -> HostDevice:

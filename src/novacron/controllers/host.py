@@ -13,7 +13,6 @@ from novacron.core.driver import Driver
 from novacron.core.errors import DriverError, Rejected, Unreachable
 from novacron.core.eviction import Eviction, evicting
 from novacron.core.host import DeclaredHost, HostFacts, HostReport, NodeMarks
-from novacron.core.machine import Resources
 from novacron.runtime.events import Events
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object
@@ -123,7 +122,8 @@ class HostController:
         report = HostReport(
             conditions=merge_conditions(host.conditions, claims, self.now()),
             facts=facts,
-            allocatable=_allocatable(host, facts) if facts else None,
+            allocatable=facts.allocatable(host.overcommit) if facts else None,
+            rooms=facts.rooms(host.overcommit) if facts else (),
             machines=len(self.ledger.machines_on(host.name)),
             seen_at=self._seen_at.get(host.name),
             node_marks=marks,
@@ -160,11 +160,6 @@ class HostController:
         left = [entry for entry in finalizers if entry != self.kind.finalizer]
         await self.writer.finalizers(obj, left)
         return None
-
-
-def _allocatable(host: DeclaredHost, facts: HostFacts) -> Resources:
-    """Return what may be promised: volumes that nobody has take room all the same."""
-    return host.overcommit.of(facts.capacity) - Resources(disk_mib=facts.kept_mib)
 
 
 async def _ask(driver: Driver, name: str) -> tuple[HostFacts | None, Condition]:

@@ -1,7 +1,7 @@
 """A host: where machines can run, how much room it has and who may use it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from novacron.core.volume import KeptVolume
 
 __all__ = [
     "OUT_OF_SERVICE",
+    "ClassFacts",
     "DeclaredHost",
     "Drain",
     "Host",
@@ -26,6 +27,7 @@ __all__ = [
     "NumaCell",
     "Overcommit",
     "StorageFacts",
+    "StorageRoom",
     "Taint",
 ]
 
@@ -60,6 +62,32 @@ class StorageFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ClassFacts:
+    """The place that a storage class is on a host, as it is measured.
+
+    ``foreign_mib`` is what others took there than machines and kept volumes. Hosts that tell the
+    same ``storage`` see the same place.
+    """
+
+    name: str
+    capacity_mib: int
+    foreign_mib: int = 0
+    storage: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageRoom:
+    """How much may be promised of a storage class; all who tell the same id share it.
+
+    The class without a name is the host's own storage.
+    """
+
+    storage_class: str
+    allocatable_mib: int
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NumaCell:
     """CPUs and the memory that is near to them; CPUs as Linux writes them, such as 0-7,16-23."""
 
@@ -73,7 +101,9 @@ class HostFacts:
     """What a driver says of a host it reaches; what it cannot tell is empty.
 
     ``networks`` are those that machines can be plugged into; None where any will do.
-    ``storage_ids`` are what places for disks are known by that other hosts may see too.
+    ``storage_ids`` are what places for disks are known by that other hosts may see too,
+    ``own_storage`` the one of its own storage, of which others took ``foreign_mib`` than machines
+    and kept volumes. ``classes`` are the storage classes of which it knows how much there is.
     ``guest_cpu_model`` and ``guest_cpu_features`` are the CPU that machines see there: one that
     runs can move to a host whose guests see at least the same.
     """
@@ -94,11 +124,36 @@ class HostFacts:
     networks: tuple[HostNetwork, ...] | None = None
     kept_volumes: tuple[KeptVolume, ...] = ()
     storage_ids: frozenset[str] = frozenset()
+    own_storage: str = ""
+    foreign_mib: int = 0
+    classes: tuple[ClassFacts, ...] = ()
 
-    @property
-    def kept_mib(self) -> int:
-        """How much of its disk space volumes take whose machines are gone."""
-        return sum(kept.size_mib for kept in self.kept_volumes if kept.storage_class is None)
+    def kept_mib(self, storage_class: str | None = None) -> int:
+        """Return how much of a class volumes take whose machines are gone; None is its own."""
+        kept = (each for each in self.kept_volumes if each.storage_class == storage_class)
+        return sum(each.size_mib for each in kept)
+
+    def allocatable(self, overcommit: Overcommit) -> Resources:
+        """Return what may be promised: what nobody has takes room all the same."""
+        gone = self.kept_mib() + self.foreign_mib
+        room = overcommit.of(self.capacity)
+        return replace(room, disk_mib=max(room.disk_mib - gone, 0))
+
+    def rooms(self, overcommit: Overcommit) -> tuple[StorageRoom, ...]:
+        """Return what may be promised of each storage class."""
+        return tuple(
+            StorageRoom(
+                each.name,
+                max(
+                    int(each.capacity_mib * overcommit.disk)
+                    - self.kept_mib(each.name)
+                    - each.foreign_mib,
+                    0,
+                ),
+                each.storage,
+            )
+            for each in self.classes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +201,8 @@ class DeclaredHost:
     offers: frozenset[Offer] = frozenset()
     storage_ids: frozenset[str] = frozenset()
     evictions: tuple[Eviction, ...] = ()
+    own_storage: str = ""
+    rooms: tuple[StorageRoom, ...] = ()
 
     @property
     def is_fenced(self) -> bool:
@@ -194,7 +251,14 @@ class DeclaredHost:
             devices=self.devices,
             cpu=self.cpu,
             offers=self.offers | {self.kind},
+            storage=self._storage(),
         )
+
+    def _storage(self) -> tuple[StorageRoom, ...]:
+        """Return what is promised of each storage, its own too where others may see it."""
+        if not self.own_storage or self.allocatable is None:
+            return self.rooms
+        return (StorageRoom("", self.allocatable.disk_mib, self.own_storage), *self.rooms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +269,7 @@ class HostReport:
     facts: HostFacts | None
     allocatable: Resources | None
     machines: int | None
+    rooms: tuple[StorageRoom, ...] = ()
     seen_at: datetime | None = None
     node_marks: NodeMarks | None = None
     capabilities: frozenset[str] | None = None
@@ -225,3 +290,4 @@ class Host:
     devices: tuple[HostDevice, ...] = ()
     cpu: Cpu | None = None
     offers: frozenset[Offer] = frozenset()
+    storage: tuple[StorageRoom, ...] = ()

@@ -256,9 +256,9 @@ class Holding:
 class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
-    ``wanted`` is what it takes of a host, volumes on the host's own storage included, also those
-    that were taken off it, which are ``detached_mib``. ``host``, ``reserved`` and ``devices`` are
-    the placer's word, and ``placed_because`` its reason: no machine is made before they are
+    ``wanted`` is what it takes of a host, all volumes included, also those that were taken off it,
+    of which ``detached_mib`` are on the host's own storage. ``host``, ``reserved`` and ``devices``
+    are the placer's word, and ``placed_because`` its reason: no machine is made before they are
     recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room for
     it after all; ``conditions`` and ``usage`` are what was last written.
 
@@ -362,7 +362,7 @@ class Machine:
         first_mib, volumes = self._disks(reserved, seen)
         return MachinePlan(
             ref=self.ref,
-            resources=replace(reserved, disk_mib=first_mib),
+            resources=replace(reserved, disk_mib=first_mib, shares=()),
             image=self.image,
             nics=self.nics,
             user_data=self.user_data,
@@ -383,7 +383,7 @@ class Machine:
         self, reserved: Resources, seen: Observed | None
     ) -> tuple[int, tuple[Volume, ...] | None]:
         first_mib = self.wanted.disk_mib - of_the_host(self.volumes) - self.detached_mib
-        if reserved.disk_mib >= self.wanted.disk_mib:
+        if reserved.disk_mib >= self.wanted.disk_mib and self.wanted.shares_fit(reserved.shares):
             return first_mib, self.volumes
         if seen is not None:
             return seen.configured.disk_mib, None

@@ -132,10 +132,14 @@ class KeptVolume:
 
 @dataclass(frozen=True, slots=True)
 class StorageClass:
-    """A kind of storage that a host offers; shared means that other hosts see the same one."""
+    """A kind of storage that a host offers; shared means that other hosts see the same one.
+
+    A size of None is as much as anybody asks for.
+    """
 
     name: str
     shared: bool = False
+    size_mib: int | None = None
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from novacron.core.conditions import Condition
 from novacron.core.errors import Rejected
 from novacron.core.machine import Resources
 from novacron.core.quantity import format_mib, mib
+from novacron.core.resources import Share
 
 __all__ = [
     "amounts",
@@ -43,18 +44,32 @@ def amounts(written: Mapping[str, Any] | None) -> Resources | None:
     """Return amounts as they are written in a status; None where none are."""
     if not written:
         return None
-    return Resources(written["cpu"], mib(written["memory"]), mib(written["disk"]))
+    return Resources(
+        written["cpu"],
+        mib(written["memory"]),
+        mib(written["disk"]),
+        tuple(
+            Share(each["storageClass"], each["id"], mib(each["size"]))
+            for each in written.get("volumes") or ()
+        ),
+    )
 
 
 def written_amounts(amount: Resources | None) -> Object | None:
     """Return amounts as a status has them."""
     if amount is None:
         return None
-    return {
+    written: Object = {
         "cpu": amount.vcpus,
         "memory": format_mib(amount.memory_mib),
         "disk": format_mib(amount.disk_mib),
     }
+    if amount.shares:
+        written["volumes"] = [
+            {"id": share.volume, "storageClass": share.storage_class, "size": format_mib(share.mib)}
+            for share in amount.shares
+        ]
+    return written
 
 
 def conditions_of(status: Mapping[str, Any]) -> tuple[Condition, ...]:

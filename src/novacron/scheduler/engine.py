@@ -18,7 +18,8 @@ from novacron.scheduler.filter import Asked, Refused
 from novacron.scheduler.filters import FILTERS, WISHES
 from novacron.scheduler.nearness import company_view
 from novacron.scheduler.scores import SCORES, Ratings
-from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask
+from novacron.scheduler.storage_filter import named
+from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask, shares_of
 
 __all__ = [
     "FITS",
@@ -125,11 +126,12 @@ def _own_devices(table: HostTable, machine: Machine) -> tuple[int, frozenset[str
 
 def _asked(table: HostTable, machine: Machine) -> Asked:
     company, cpu = company_view(table, machine), kept_cpu(table, machine)
+    storage = table.storage.view(shares_of(machine.uid, machine.wanted), table.size)
     if not machine.wanted_devices:
-        return Asked(machine, company, cpu=cpu)
+        return Asked(machine, company, cpu=cpu, storage=storage)
     own = _own_devices(table, machine)
     view = table.devices.view(machine.wanted_devices, table.size, own)
-    return Asked(machine, company, view, cpu)
+    return Asked(machine, company, view, cpu, storage)
 
 
 def _survey(table: HostTable, machine: Machine) -> Survey:
@@ -205,4 +207,8 @@ def fits(table: HostTable, uid: str, host: str, size: Resources) -> str | None:
         if asked > had and asked - had > free:
             unit = "" if column == CPU else " MiB"
             return f"host {host} lacks {what} ({asked - had}{unit} more asked, {max(free, 0)} free)"
-    return None
+    lacking = table.storage.lack(row, shares_of(uid, size))
+    if lacking is None:
+        return None
+    storage_class, more, left = lacking
+    return f"host {host} lacks {named(storage_class)} ({more} MiB more asked, {left} free)"

@@ -16,6 +16,7 @@ from novacron.core.host import Host
 from novacron.core.machine import Machine
 from novacron.scheduler.devices import DeviceView
 from novacron.scheduler.nearness import CompanyView
+from novacron.scheduler.storage import StorageView
 from novacron.scheduler.table import HostTable, Mask
 
 __all__ = ["Asked", "Filter", "Refused", "be", "have", "lack", "some"]
@@ -31,6 +32,7 @@ class Asked:
     company: CompanyView | None = None
     devices: DeviceView | None = None
     cpu: Cpu | None = None
+    storage: StorageView | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

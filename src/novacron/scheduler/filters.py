@@ -8,6 +8,7 @@ from novacron.scheduler.device_filter import DEVICES
 from novacron.scheduler.filter import Asked, Filter, Refused, be, lack, some
 from novacron.scheduler.host_filters import HOST_FILTERS
 from novacron.scheduler.offer_filters import OFFER_FILTERS
+from novacron.scheduler.storage_filter import STORAGE
 from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask
 
 __all__ = ["FILTERS", "WISHES"]
@@ -121,6 +122,7 @@ FILTERS: tuple[Filter, ...] = (
     Filter("CPU", _too_few_cpus, _say_too_few_cpus),
     Filter("Memory", _too_little_memory, _say_too_little_memory),
     Filter("Disk", _too_little_disk, _say_too_little_disk),
+    STORAGE,
 )
 # The names of those that say where the machine's owner wants it.
 WISHES = frozenset({"Selector", "NodeAffinity", "PodAffinity", "PodAntiAffinity"})

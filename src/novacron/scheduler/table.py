@@ -6,7 +6,7 @@ was last said to be, and also on a host nobody has declared yet: operators resta
 machines are often heard of before their hosts are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,13 +16,15 @@ from novacron.core.affinity import Neighbour, Requirement, Toleration
 from novacron.core.host import Host
 from novacron.core.machine import Resources
 from novacron.core.offer import Offer
+from novacron.core.resources import Share
 from novacron.scheduler.company import Company
 from novacron.scheduler.cpus import CpuIndex
 from novacron.scheduler.devices import DeviceBooks
 from novacron.scheduler.labels import LabelIndex
+from novacron.scheduler.storage import StorageBooks
 from novacron.scheduler.taints import REPELLING, TaintIndex
 
-__all__ = ["CPU", "DISK", "MEMORY", "Held", "HostTable", "Mask"]
+__all__ = ["CPU", "DISK", "MEMORY", "Held", "HostTable", "Mask", "shares_of"]
 
 Mask = NDArray[np.bool_]
 
@@ -42,6 +44,16 @@ class Held(NamedTuple):
     devices: tuple[str, ...] = ()
 
 
+def shares_of(holder: str, resources: Resources) -> tuple[Share, ...]:
+    """Return what a machine takes of each storage, its host's own among them.
+
+    A holder is a machine by its UID; what follows a slash says where else it holds something.
+    """
+    if not resources.disk_mib:
+        return resources.shares
+    return (Share("", holder.partition("/")[0], resources.disk_mib), *resources.shares)
+
+
 class HostTable:
     """All hosts, one row each. The columns are for reading; only the methods change them.
 
@@ -54,12 +66,14 @@ class HostTable:
         self._unused = list(range(FIRST_SIZE - 1, -1, -1))
         self._hosts: list[Host | None] = [None] * FIRST_SIZE
         self._held: dict[str, Held] = {}
+        self._holders: dict[int, set[str]] = {}
         self._labels = LabelIndex()
         self._offers = LabelIndex()
         self._taints = TaintIndex()
         self.cpus = CpuIndex()
         self.company = Company()
         self.devices = DeviceBooks()
+        self.storage = StorageBooks()
         self._snapshot: tuple[Host | None, ...] | None = None
         self._ranks: NDArray[np.int64] | None = None
         self.free = np.zeros((3, FIRST_SIZE), dtype=np.int64)
@@ -170,26 +184,32 @@ class HostTable:
         if before == now:
             return
         self._held[uid] = now
-        self._count(now, 1)
+        self._count(uid, now, 1)
         if before is not None:
-            self._count(before, -1)
+            self._count(uid, before, -1)
+        self._holders.setdefault(self._rows[host], set()).add(uid)
 
     def release(self, uid: str) -> None:
         """Count the machine no longer."""
         before = self._held.pop(uid, None)
         if before is not None:
-            self._count(before, -1)
+            self._count(uid, before, -1)
 
-    def _count(self, held: Held, times: int) -> None:
+    def _count(self, uid: str, held: Held, times: int) -> None:
         row = self._row_for(held.host)
         self.free[CPU, row] -= times * held.resources.vcpus
         self.free[MEMORY, row] -= times * held.resources.memory_mib
         self.free[DISK, row] -= times * held.resources.disk_mib
         self.machines[row] += times
+        if times < 0:
+            self._holders[row].discard(uid)
         if held.neighbour is not None:
             (self.company.add if times > 0 else self.company.remove)(held.neighbour, row)
         if held.devices:
             (self.devices.take if times > 0 else self.devices.give_back)(row, held.devices)
+        if self.storage.knows(row):
+            shares = shares_of(uid, held.resources)
+            (self.storage.take if times > 0 else self.storage.give_back)(row, shares)
         self._free_row(held.host, row)
 
     def _mark(self, row: int, old: Host, new: Host) -> None:
@@ -201,6 +221,13 @@ class HostTable:
             self._offers.change(row, was, now)
         if old.devices != new.devices:
             self.devices.declare(row, new.devices)
+        # What is in a place stays there when its host is forgotten, and others may see the place.
+        if new is not NO_HOST:
+            self.storage.declare(row, new.storage, self._shares_on(row))
+
+    def _shares_on(self, row: int) -> Iterator[Share]:
+        for uid in self._holders.get(row, ()):
+            yield from shares_of(uid, self._held[uid].resources)
 
     def _set_room(self, row: int, allocatable: Resources) -> None:
         room = (allocatable.vcpus, allocatable.memory_mib, allocatable.disk_mib)
@@ -220,6 +247,8 @@ class HostTable:
         """Give a row back that neither a host nor a machine needs."""
         if self._hosts[row] is None and not self.machines[row]:
             del self._rows[name]
+            self._holders.pop(row, None)
+            self.storage.declare(row, (), ())
             self._unused.append(row)
             self._ranks = None
 

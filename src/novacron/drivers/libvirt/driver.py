@@ -6,7 +6,6 @@ by which the next one finds the work and goes on. In memory is only what is unde
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
 from datetime import timedelta
 
 import libvirt
@@ -22,6 +21,7 @@ from novacron.drivers.libvirt.commands import LibvirtGuestCommands
 from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
+from novacron.drivers.libvirt.foreign import Foreign
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import (
     Domain,
@@ -83,6 +83,7 @@ class LibvirtDriver(
         self._lately: set[str] = set()
         self._starting: set[str] = set()
         self._stock = Stock(workshop, host.image_cache_bytes)
+        self._foreign = Foreign()
         self._building = Building(
             self._stock, locate, self._work, self._work_long, self._changed_uid
         )
@@ -210,8 +211,7 @@ class LibvirtDriver(
 
         def tell(builder: Builder) -> HostFacts:
             facts = facts_of(builder.connection, host, builder.machinery)
-            there = shelved(builder)
-            return replace(facts, kept_volumes=there.kept, storage_ids=there.storage_ids)
+            return shelved(builder).told(facts, self._foreign)
 
         facts = await self._work(tell)
         # Now, because whoever asks may want no more than the first answer.

@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import libvirt
 
 from novacron.core.errors import Busy, Rejected
+from novacron.core.host import ClassFacts, HostFacts
 from novacron.core.machine import MachineRef
 from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.libvirt.belongings import marks_of, storage_marks
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.fitted import PREFIX, Fitted, serial_of
+from novacron.drivers.libvirt.foreign import Foreign
 from novacron.drivers.libvirt.look import Domain, read_all, read_definitions
 from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import Pool
@@ -65,25 +67,40 @@ class LibvirtVolumes(HostWork):
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """Volumes that no machine of a host has, and what its pools are known by to others."""
+    """Volumes that no machine of a host has, and its pools: each with what others know it by."""
 
     kept: tuple[KeptVolume, ...]
-    storage_ids: frozenset[str]
+    pools: tuple[tuple[str | None, Pool, str], ...]
+
+    def told(self, facts: HostFacts, foreign: Foreign) -> HostFacts:
+        """Return a host's facts with what is known of its storage. Blocks."""
+        ids = {storage_class: storage for storage_class, _, storage in self.pools}
+        taken = {storage_class: foreign.mib(pool) for storage_class, pool, _ in self.pools}
+        return replace(
+            facts,
+            kept_volumes=self.kept,
+            storage_ids=frozenset(filter(None, ids.values())),
+            own_storage=ids.get(None, ""),
+            foreign_mib=taken.get(None, 0),
+            classes=tuple(
+                ClassFacts(name, pool.capacity_mib, taken[name], storage)
+                for name, pool, storage in self.pools
+                if name is not None
+            ),
+        )
 
 
 def shelved(builder: Builder) -> Shelved:
     """Look through all pools of a host. Blocks."""
     found: list[tuple[Pool, str, str | None, str]] = []
-    ids: set[str] = set()
-    for storage_class, pool in _pools(builder):
-        storage = _storage_id(pool)
-        ids |= {storage} if storage else set()
+    pools = tuple((each, pool, _storage_id(pool)) for each, pool in _pools(builder))
+    for storage_class, pool, storage in pools:
         names = (name for name in sorted(pool.names()) if name.startswith(PREFIX))
         found += [(pool, name, storage_class, storage) for name in names]
     # After the files, which are made later than the definition that has them, and go earlier.
     held = _held_by_machines(builder) if found else frozenset()
     kept = [_told(*each) for each in found if f"{each[0].name}/{each[1]}" not in held]
-    return Shelved(tuple(chain.from_iterable(kept)), frozenset(ids))
+    return Shelved(tuple(chain.from_iterable(kept)), pools)
 
 
 def _held_by_machines(builder: Builder) -> frozenset[str]:

@@ -13,7 +13,7 @@ from novacron.core.driver import Accepted, Capability
 from novacron.core.errors import Busy, Rejected
 from novacron.core.guest_commands import AGENT_SILENT
 from novacron.core.hooks import GuestProgram, Ran
-from novacron.core.host import HostFacts
+from novacron.core.host import ClassFacts, HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
 from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.simulation import commands, convert
@@ -197,6 +197,11 @@ class SimulationDriver(SimulatedMoves, SimulatedSnapshots):
             version="simulation",
             devices=self._host.devices,
             kept_volumes=kept,
+            classes=tuple(
+                ClassFacts(each.name, each.size_mib, storage=each.name if each.shared else "")
+                for each in self._host.storage_classes
+                if each.size_mib is not None
+            ),
         )
 
     async def close(self) -> None:

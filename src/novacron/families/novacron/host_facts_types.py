@@ -7,7 +7,7 @@ from pydantic import Field
 from novacron.crd import Atomic, Model
 from novacron.families.shared_types import Amount
 
-__all__ = ["HostCpu", "HostDevice", "HostNuma", "HostStorage"]
+__all__ = ["HostCpu", "HostDevice", "HostNuma", "HostStorage", "HostStorageClass"]
 
 
 class HostCpu(Model):
@@ -32,6 +32,19 @@ class HostStorage(Model):
     """How much it holds."""
     available: Amount | None = None
     """How much of that is free, as of when it last changed by a tenth of the whole."""
+
+
+class HostStorageClass(Model):
+    """A kind of storage that volumes ask for by its name."""
+
+    name: str
+    """What volumes ask for."""
+    allocatable: Amount
+    """What may be promised to machines: what the place holds times overcommit, without what kept
+    volumes take, and others than machines."""
+    storage_id: Annotated[str | None, Field(alias="storageID")] = None
+    """What the place is known by, if other hosts may see it too: those with the same have its room
+    together."""
 
 
 class HostNuma(Model):

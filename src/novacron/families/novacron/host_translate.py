@@ -16,6 +16,7 @@ from novacron.core.host import (
     NodeMarks,
     Overcommit,
     StorageFacts,
+    StorageRoom,
     Taint,
 )
 from novacron.core.network import HostNetwork, network_offers
@@ -60,6 +61,7 @@ class HostKind:
             status["allocatable"] = written_amounts(report.allocatable)
             status |= _written_facts(report.facts)
             status["storage"] = _written_storage(report.facts, obj.get("status") or {})
+            status["storageClasses"] = _written_rooms(report.rooms)
         if report.capabilities is not None:
             status["capabilities"] = sorted(report.capabilities) or None
         if report.machines is not None:
@@ -97,6 +99,8 @@ def _host(obj: Object) -> DeclaredHost:
         devices=devices_of(status.get("devices")),
         cpu=_cpu(status),
         storage_ids=frozenset(status.get("storageIDs") or ()),
+        own_storage=status.get("ownStorageID") or "",
+        rooms=_rooms(status.get("storageClasses")),
         evictions=_evictions(status.get("evictions")),
         offers=frozenset((*_offers(status), *_storage(spec))),
     )
@@ -133,6 +137,24 @@ def _offers(status: Object) -> Iterator[Offer]:
     networks = [HostNetwork(each["name"], tuple(each.get("types") or ())) for each in reached or ()]
     for name in {"*"} if reached is None else network_offers(networks):
         yield Offer(OfferKind.NETWORK, name)
+
+
+def _rooms(written: list[Object] | None) -> tuple[StorageRoom, ...]:
+    return tuple(
+        StorageRoom(each["name"], mib(each["allocatable"]), each.get("storageID") or "")
+        for each in written or ()
+    )
+
+
+def _written_rooms(rooms: tuple[StorageRoom, ...]) -> list[Object] | None:
+    return [
+        {
+            "name": room.storage_class,
+            "allocatable": format_mib(room.allocatable_mib),
+            **({"storageID": room.id} if room.id else {}),
+        }
+        for room in rooms
+    ] or None
 
 
 def _node_marks(node: Object) -> NodeMarks:
@@ -189,6 +211,7 @@ def _written_facts(facts: HostFacts) -> Object:
         "networks": _written_networks(facts) or None,
         "keptVolumes": written_kept(facts.kept_volumes),
         "storageIDs": sorted(facts.storage_ids) or None,
+        "ownStorageID": facts.own_storage or None,
     }
 
 

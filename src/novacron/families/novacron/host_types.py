@@ -22,6 +22,7 @@ from novacron.families.novacron.host_facts_types import (
     HostDevice,
     HostNuma,
     HostStorage,
+    HostStorageClass,
 )
 from novacron.families.novacron.host_move_types import HostDrain, LibvirtMigration
 from novacron.families.novacron.network_types import HostNetwork, LibvirtNetwork
@@ -238,7 +239,10 @@ class HostStatus(Model):
     capacity: Amounts | None = None
     """What it has."""
     allocatable: Amounts | None = None
-    """What may be promised to machines: the capacity times overcommit."""
+    """What may be promised to machines: the capacity times overcommit, without what kept volumes
+    take of the disk, and others than machines."""
+    storage_classes: Annotated[list[HostStorageClass], ListMap("name")] = []
+    """What may be promised of each storage class of which the host knows how much there is."""
     machines: Annotated[int, Field(ge=0)] | None = None
     """How many machines it has."""
     capabilities: Annotated[list[str], ListSet()] = []
@@ -266,6 +270,9 @@ class HostStatus(Model):
     hundred; what several hosts see is told of by the first of them."""
     storage_ids: Annotated[list[str], ListSet(), Field(alias="storageIDs")] = []
     """What places for disks are known by that other hosts may see too."""
+    own_storage_id: Annotated[str | None, Field(alias="ownStorageID")] = None
+    """What the place for disks without a storage class is known by, if others may see it too:
+    hosts with the same have its room together."""
     evictions: Annotated[list[HostEviction], Atomic()] = []
     """Taints that have machines leave, and since when."""
     node: HostNode | None = None

@@ -119,6 +119,8 @@ class SimulatedStorageClass(Model):
     """What volumes ask for."""
     shared: bool | None = None
     """Whether other hosts see the same storage; without it, not."""
+    size: PositiveQuantity | None = None
+    """How much it holds; without it, as much as anybody asks for."""
 
 
 class SimulatedMigration(Model):

@@ -7,6 +7,7 @@ lists there are no defaults: Argo CD compares lists as a whole and would see a d
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +29,6 @@ from novacron.core.needs import needs_of
 from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
-from novacron.core.volume import of_the_host
 from novacron.families.device_record import devices_of, written_devices
 from novacron.families.move_record import request_of, with_move, without_move, written_move
 from novacron.families.novacron.affinity_translate import (
@@ -46,9 +46,9 @@ from novacron.families.novacron.placement_record import (
     written_record,
 )
 from novacron.families.novacron.volume_translate import (
+    asked,
     classes_needed,
-    detached_mib,
-    listed_mib,
+    listed,
     volume_ids,
     volume_of,
     written_volumes,
@@ -88,8 +88,7 @@ class VirtualMachineKind:
             return None
         # A machine that is to shrink holds what it still has until it has shrunk.
         status = obj.get("status") or {}
-        available = _available(status.get("resources")) or Resources()
-        available += Resources(disk_mib=listed_mib(status))
+        available = (_available(status.get("resources")) or Resources()) + listed(status)
         held = available.covering(record.reserved or Resources())
         return Holding(obj["metadata"]["uid"], record.host, held, record.devices)
 
@@ -196,12 +195,12 @@ def _machine(obj: Object) -> Machine:
     record = _placement(obj)
     volumes = tuple(volume_of(each) for each in template.get("volumes") or ())
     ids = [each.id_for(metadata["name"], metadata["uid"]) for each in volumes]
-    detached = detached_mib(status, ids)
+    detached = listed(status, but=ids)
     return Machine(
         uid=metadata["uid"],
         namespace=metadata["namespace"],
         name=metadata["name"],
-        wanted=_wanted(template["resources"]) + Resources(disk_mib=of_the_host(volumes) + detached),
+        wanted=_wanted(template["resources"]) + asked(volumes, ids) + detached,
         image=template["image"]["source"],
         power=Power.ON if spec.get("running", True) else Power.OFF,
         generation=metadata["generation"],
@@ -219,7 +218,7 @@ def _machine(obj: Object) -> Machine:
         pull=PullPolicy(template["image"].get("pullPolicy", PullPolicy.IF_NOT_PRESENT)),
         hooks=hooks,
         volumes=volumes,
-        detached_mib=detached,
+        detached_mib=detached.disk_mib,
         restart_allowed=restart_allowed(spec.get("updateStrategy") or {}),
         restart_at_once=restart_at_once(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
@@ -245,6 +244,9 @@ def _placement(obj: Object) -> Placement | None:
     status = obj.get("status") or {}
     if host := status.get("nodeName"):
         reserved = amounts(status.get("reservation")) or _available(status.get("resources"))
+        if reserved and not reserved.shares and status.get("volumes"):
+            # Written when storage classes were not reserved: what the machine has is its own.
+            reserved = replace(reserved, shares=listed(status).shares)
         return Placement(host, reserved, devices_of(status.get("devices")))
     record = recorded(obj)
     void = record is None or record.host in (status.get("refusedHosts") or ())

@@ -19,8 +19,12 @@ from novacron.crd import (
 )
 from novacron.families.move_types import MigrationStatus
 from novacron.families.novacron.template_types import MachineTemplate
-from novacron.families.novacron.volume_types import VolumeStatus, volumes_stay_what_they_are
-from novacron.families.shared_types import Amount, Amounts, Condition
+from novacron.families.novacron.volume_types import (
+    Reservation,
+    VolumeStatus,
+    volumes_stay_what_they_are,
+)
+from novacron.families.shared_types import Amount, Condition
 from novacron.families.snapshot_types import (
     RestoreRequest,
     RestoreStatus,
@@ -162,7 +166,7 @@ class VirtualMachineStatus(Model):
     """Its addresses, the most useful first."""
     resources: UsageStatus | None = None
     """How much it has and uses."""
-    reservation: Amounts | None = None
+    reservation: Reservation | None = None
     """What is set aside for it on its host, where that is not what it has."""
     devices: Annotated[list[DeviceStatus], ListMap("address")] = []
     """Hardware that is set aside for it on its host."""

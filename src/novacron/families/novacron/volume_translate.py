@@ -5,13 +5,15 @@ from typing import Any
 
 from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib, mib
+from novacron.core.resources import Resources, Share
 from novacron.core.volume import Access, KeptVolume, Reclaim, SeenVolume, Volume
 
 __all__ = [
+    "asked",
     "classes_needed",
     "classes_of",
-    "detached_mib",
-    "listed_mib",
+    "listed",
+    "volume_ids",
     "volume_of",
     "written_kept",
     "written_volumes",
@@ -20,6 +22,7 @@ __all__ = [
 Object = dict[str, Any]
 
 MOST_TOLD = 100
+NOTHING = Resources()
 
 
 def volume_of(written: Object) -> Volume:
@@ -72,22 +75,32 @@ def volume_ids(obj: Mapping[str, Any]) -> frozenset[str]:
     """Return the ids of all volumes that an object asks for, or that its machine has or had."""
     metadata, status = obj["metadata"], obj.get("status") or {}
     wanted = obj["spec"]["template"]["spec"].get("volumes") or ()
-    asked = {volume_of(each).id_for(metadata["name"], metadata["uid"]) for each in wanted}
-    return frozenset(asked | {each["id"] for each in status.get("volumes") or ()})
+    ids = {volume_of(each).id_for(metadata["name"], metadata["uid"]) for each in wanted}
+    return frozenset(ids | {each["id"] for each in status.get("volumes") or ()})
 
 
-def listed_mib(status: Mapping[str, Any]) -> int:
-    """Return how much of its host's own disk the volumes of a status take."""
-    return sum(mib(each["size"]) for each in _own(status))
+def listed(status: Mapping[str, Any], but: Container[str] = ()) -> Resources:
+    """Return what the volumes of a status take of their host, but for some, by their ids.
+
+    Those count too that the machine has no more or is to have no more.
+    """
+    found = [each for each in status.get("volumes") or () if each["id"] not in but]
+    if not found:
+        return NOTHING
+    return _taken((each.get("storageClass"), each["id"], mib(each["size"])) for each in found)
 
 
-def detached_mib(status: Mapping[str, Any], ids: Container[str]) -> int:
-    """Return how much of it those take that the machine has no more or is to have no more."""
-    return sum(mib(each["size"]) for each in _own(status) if each["id"] not in ids)
+def asked(volumes: Iterable[Volume], ids: Iterable[str]) -> Resources:
+    """Return what volumes take of their host; each has its id."""
+    pairs = zip(volumes, ids, strict=True)
+    return _taken((volume.storage_class, one, volume.size_mib) for volume, one in pairs)
 
 
-def _own(status: Mapping[str, Any]) -> list[Object]:
-    return [each for each in status.get("volumes") or () if not each.get("storageClass")]
+def _taken(volumes: Iterable[tuple[str | None, str, int]]) -> Resources:
+    every = tuple(volumes)
+    own_mib = sum(size_mib for of, _, size_mib in every if not of)
+    shares = sorted(Share(of, one, size_mib) for of, one, size_mib in every if of)
+    return Resources(disk_mib=own_mib, shares=tuple(shares))
 
 
 def written_kept(kept: tuple[KeptVolume, ...]) -> list[Object] | None:

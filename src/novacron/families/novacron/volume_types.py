@@ -4,10 +4,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from novacron.crd import Model, PositiveQuantity, Rule
-from novacron.families.shared_types import Amount, Name
+from novacron.crd import ListMap, Model, PositiveQuantity, Rule
+from novacron.families.shared_types import Amount, Amounts, Name
 
-__all__ = ["KeptVolume", "StorageClassName", "Volume", "VolumeStatus", "volumes_stay_what_they_are"]
+__all__ = [
+    "KeptVolume",
+    "Reservation",
+    "StorageClassName",
+    "Volume",
+    "VolumeStatus",
+    "volumes_stay_what_they_are",
+]
 
 StorageClassName = Annotated[str, Field(min_length=1, max_length=63)]
 # Names of machines and volumes have no dots, and what a volume is called ends in eight digits.
@@ -78,6 +85,24 @@ class VolumeStatus(Model):
         "Pending", "Attaching", "Attached", "Growing", "AwaitsRestart", "Detaching", "Detached"
     ]
     """Whether the machine has it. Detached ones are kept until somebody deletes them."""
+
+
+class ReservedVolume(Model):
+    """What a disk of a storage class takes of it."""
+
+    id: str
+    """What it is called within the namespace; one that several machines have takes room once."""
+    storage_class: str
+    """What kind of storage."""
+    size: Amount
+    """How much."""
+
+
+class Reservation(Amounts):
+    """What is set aside for a machine on its host."""
+
+    volumes: Annotated[list[ReservedVolume], ListMap("id")] = []
+    """What its disks take of storage classes; all others are part of the disk space."""
 
 
 class KeptVolume(Model):
