@@ -161,7 +161,8 @@ def test_a_forgotten_host_leaves_its_volumes_in_the_place_that_others_see() -> N
 
 def test_the_least_that_any_host_tells_of_a_place_counts() -> None:
     """Kept volumes are told of by one host only."""
-    hosts = table(*(seeing(n, StorageRoom("fast", room, "x")) for n, room in (("a", 600), ("b", 9))))
+    first, second = (StorageRoom("fast", room, "x") for room in (600, 9))
+    hosts = table(seeing("a", first), seeing("b", second))
     assert not isinstance(choose(hosts, wanting(("fast", "web.data", 10))), Placed)
 
 
