@@ -108,3 +108,55 @@ def test_the_api_says_what_a_volume_cannot_be(
     stage.api.create(body)
     with pytest.raises(Refused, match=sentence):
         change(stage, "never", after)
+
+
+def refused(stage: Stage, name: str) -> str:
+    """Wait until a machine does not get what it asks for, and return why."""
+    obj = stage.until(name, lambda obj: condition(obj, "Placed").get("status") == "False")
+    message: str = condition(obj, "Placed")["message"]
+    return message
+
+
+def test_volumes_of_a_class_are_reserved_where_the_class_is(stage: Stage) -> None:
+    """Any number of large volumes would else go into one pool: placed, added or grown."""
+    fast = {"name": "data", "size": "500Gi", "storageClass": "fast"}
+    host = stage.add_host(simulation={"storageClasses": [{"name": "fast", "size": "600Gi"}]})
+    stage.api.create(virtual_machine("holder", stage.namespace, on=host, volumes=[fast]))
+    obj = stage.until_running("holder")
+    reserved = obj["status"]["reservation"]["volumes"]
+    assert [(each["storageClass"], each["size"]) for each in reserved] == [("fast", "500Gi")]
+    change(stage, "holder", fast, {**fast, "name": "more", "size": "101Gi"})
+    said = refused(stage, "holder")
+    assert "lacks storage of class fast (103424 MiB more asked, 102400 free)" in said
+    obj = stage.until_running("holder")
+    assert volumes(obj) == {"data": "Attached"}
+    change(stage, "holder", {**fast, "size": "600Gi"})
+    stage.until("holder", lambda obj: obj["status"]["volumes"][0]["size"] == "600Gi")
+
+    stage.api.create(virtual_machine("late", stage.namespace, on=host, volumes=[fast]))
+    assert "lacks storage of class fast (512000 MiB asked, 0 free)" in refused(stage, "late")
+    change(stage, "holder")
+    stage.until("holder", lambda obj: volumes(obj) == {"data": "Detached"})
+    assert condition(stage.api.machine(stage.namespace, "late") or {}, "Placed"), "it waits"
+    stage.api.patch_host(host, {"spec": {"overcommit": {"disk": 2}}})
+    stage.until_running("late")
+
+
+def test_hosts_that_share_a_class_share_its_room_and_a_move_takes_none(stage: Stage) -> None:
+    """The pool is one, however many hosts see it, and the volume stays in it."""
+    name = f"common-{stage.namespace}"[:63]
+    common = {"storageClasses": [{"name": name, "size": "600Gi", "shared": True}]}
+    both = {"test/pair": stage.namespace}
+    first, second = (stage.add_host(labels=both, simulation=common) for _ in range(2))
+    data = {"name": "data", "size": "400Gi", "storageClass": name}
+    body = virtual_machine("mover", stage.namespace, volumes=[data], nodeSelector=both)
+    stage.api.create(body)
+    here = stage.until_running("mover")["status"]["nodeName"]
+    there = second if here == first else first
+    stage.api.create(virtual_machine("beside", stage.namespace, volumes=[data], nodeSelector=both))
+    lacking = f"lack storage of class {name} (409600 MiB asked, 204800 free at most)"
+    assert lacking in refused(stage, "beside")
+    notes = {"annotations": {"novacron.io/migrate-to": there}}
+    stage.api.patch_machine(stage.namespace, "mover", {"metadata": notes})
+    stage.until("mover", lambda obj: obj["status"]["nodeName"] == there)
+    assert lacking in refused(stage, "beside")

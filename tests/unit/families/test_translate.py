@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from machines import host, virtual_machine
 from novacron.core.conditions import Condition
 from novacron.core.errors import Rejected
+from novacron.core.host import ClassFacts, HostFacts, HostReport, Overcommit, StorageRoom
 from novacron.core.machine import Observed, Power, Resources, Usage
 from novacron.core.placement import Placement
 from novacron.core.report import MachineReport, Phase
+from novacron.core.resources import Share
+from novacron.core.volume import KeptVolume, volume_id
 from novacron.families.novacron.host_translate import HostKind
 from novacron.families.novacron.translate import PLACEMENT, VirtualMachineKind
 
@@ -156,3 +159,89 @@ def test_what_is_written_is_read_back(
     assert {name: value for name, value in again.items() if value is not None} == {
         name: value for name, value in obj["status"].items() if value is not None
     }
+
+
+def with_volumes(*classes: str | None) -> Object:
+    """A machine with a volume of 1Gi of each class."""
+    volumes = [
+        {"name": f"v{n}", "size": "1Gi", **({"storageClass": each} if each else {})}
+        for n, each in enumerate(classes)
+    ]
+    return stored(volumes=volumes)
+
+
+def test_volumes_of_classes_are_wanted_one_by_one_and_others_with_the_disk() -> None:
+    """Each by its class and its id, by which another machine may have it too."""
+    obj = with_volumes("fast", None, "slow")
+    wanted = KIND.machine(obj).wanted
+    assert (wanted.disk_mib, wanted.vcpus) == (11264, 1)
+    first, second = volume_id("vm", "v0", "uid-1"), volume_id("vm", "v2", "uid-1")
+    assert wanted.shares == (Share("fast", first, 1024), Share("slow", second, 1024))
+
+
+def test_what_is_reserved_of_classes_is_in_the_record_and_in_the_status() -> None:
+    """Whoever reads either knows what the machine holds."""
+    obj = with_volumes("fast")
+    wanted = KIND.machine(obj).wanted
+    placed = KIND.placed(obj, Placement("a", wanted))
+    assert KIND.machine(placed).reserved == wanted
+    assert KIND.holding(placed).resources == wanted
+    placed["status"] = KIND.status(placed, KIND.machine(placed), report(reserved=wanted))
+    del placed["metadata"]["annotations"]
+    assert KIND.machine(placed).reserved == wanted
+
+
+def test_a_volume_of_a_class_that_was_taken_off_is_wanted_still() -> None:
+    """It is kept, and takes room until somebody deletes it."""
+    obj = with_volumes()
+    gone = {"id": "vm.old-1a2b3c4d", "name": "old", "size": "2Gi", "storageClass": "fast"}
+    obj["status"] = {"nodeName": "a", "volumes": [{**gone, "state": "Detached"}]}
+    shares = (Share("fast", "vm.old-1a2b3c4d", 2048),)
+    assert KIND.machine(obj).wanted.shares == shares
+    assert KIND.holding(obj).resources.shares == shares
+
+
+def test_a_record_from_before_classes_were_reserved_holds_what_the_machine_has() -> None:
+    """Nothing of it is asked for anew, and nothing is given to others."""
+    obj = with_volumes("fast")
+    one = {"id": volume_id("vm", "v0", "uid-1"), "name": "v0", "size": "1Gi"}
+    obj["status"] = {
+        "nodeName": "a",
+        "reservation": {"cpu": 1, "memory": "1Gi", "disk": "10Gi"},
+        "volumes": [{**one, "storageClass": "fast", "state": "Attached"}],
+    }
+    machine = KIND.machine(obj)
+    assert machine.reserved == machine.wanted
+    assert machine.plan().volumes == machine.volumes
+    assert KIND.holding(obj).resources == machine.wanted
+
+
+def test_a_volume_of_a_class_is_made_only_when_it_is_granted() -> None:
+    """Until then those that the machine has are left alone."""
+    obj = with_volumes("fast")
+    obj["status"] = {"nodeName": "a", "reservation": {"cpu": 1, "memory": "1Gi", "disk": "10Gi"}}
+    plan = KIND.machine(obj).plan()
+    assert (plan.volumes, plan.resources) == (None, SIZE)
+
+
+def test_what_a_host_has_of_classes_comes_back_from_its_status() -> None:
+    """Its own storage is one of them where others may see it."""
+    obj = host("a")
+    obj["metadata"] |= {"uid": "u", "generation": 1}
+    kept = (KeptVolume("default", "x.y-1", 100, "fast"), KeptVolume("default", "z.y-1", 50))
+    facts = HostFacts(
+        "a",
+        Resources(1, 1024, 1000),
+        kept_volumes=kept,
+        own_storage="nas",
+        foreign_mib=30,
+        classes=(ClassFacts("fast", 1000, 200, "nfs"), ClassFacts("slow", 10)),
+    )
+    overcommit = Overcommit(disk=2)
+    allocatable, rooms = facts.allocatable(overcommit), facts.rooms(overcommit)
+    assert allocatable.disk_mib == 2000 - 50 - 30
+    assert rooms == (StorageRoom("fast", 2000 - 100 - 200, "nfs"), StorageRoom("slow", 20))
+    told = HostReport((), facts, allocatable, 0, rooms)
+    obj["status"] = HostKind().status(obj, told)
+    seen = HostKind().host(obj).seen_by_scheduler()
+    assert seen.storage == (StorageRoom("", 1920, "nas"), *rooms)
