@@ -156,8 +156,18 @@ def test_a_storage_class_is_a_pool_of_the_host(real: LibvirtStage, shelf: Path) 
         classes = {"libvirt": {"storageClasses": [{"name": "fast-ssd", "pool": "ssd"}]}}
         real.scene.api.patch_host(real.host, {"spec": classes})
         real.scene.until("classy", lambda obj: volumes(obj) == {"fast": ("64Mi", "Attached")})
-        file = next((shelf / "ssd").iterdir())
+        file = next((shelf / "ssd").glob("volume-*"))
         assert file.name.startswith(f"volume-{real.scene.namespace}.classy.fast-")
+
+        told = real.scene.until_host(real.host, lambda obj: "storageClasses" in obj["status"])
+        room = told["status"]["storageClasses"][0]["allocatable"]
+        more = {"name": "more", "size": room, "storageClass": "fast-ssd"}
+        real.patch("classy", {"template": {"spec": {"volumes": [fast, more]}}})
+        told = real.scene.until("classy", lambda obj: condition(obj, "Placed")["status"] == "False")
+        assert "lacks storage of class fast-ssd" in condition(told, "Placed")["message"]
+        assert volumes(told) == {"fast": ("64Mi", "Attached")}
+        real.patch("classy", {"template": {"spec": {"volumes": [fast]}}})
+        real.scene.until("classy", lambda obj: condition(obj, "Placed")["status"] == "True")
 
         file.rename(shelf / "elsewhere")
         pool.refresh()
@@ -170,7 +180,7 @@ def test_a_storage_class_is_a_pool_of_the_host(real: LibvirtStage, shelf: Path) 
         assert real.domain(obj).isActive()
         real.scene.api.delete_machine(real.scene.namespace, "classy")
         real.scene.until_gone("classy")
-        assert list((shelf / "ssd").iterdir()) == []
+        assert not list((shelf / "ssd").glob("volume-*"))
     finally:
         pool.destroy()
         pool.undefine()
