@@ -18,6 +18,12 @@ from operators import RunningOperator, eventually
 Object = dict[str, Any]
 
 
+def _is_heard_of(obj: Object) -> bool:
+    """Say whether the operator knows an object as it is."""
+    heard = (obj.get("status") or {}).get("observedGeneration")
+    return bool(heard == obj["metadata"]["generation"])
+
+
 @dataclass(slots=True)
 class Stage:
     """A namespace, an operator that watches it, and simulated hosts."""
@@ -47,6 +53,18 @@ class Stage:
     def until_host(self, name: str, claim: Callable[[Object], bool]) -> Object:
         """Wait until a claim holds of a host, and return it."""
         return self._until(lambda: self.api.host(name), claim, name)
+
+    def close(self, *names: str) -> None:
+        """Cordon hosts, and wait until the operator has heard of it."""
+        for name in names:
+            self.api.patch_host(name, {"spec": {"unschedulable": True}})
+        for name in names:
+            self.until_host(name, _is_heard_of)
+
+    def open(self, *names: str) -> None:
+        """Have machines come to hosts again."""
+        for name in names:
+            self.api.patch_host(name, {"spec": {"unschedulable": False}})
 
     def until_running(self, name: str) -> Object:
         """Wait until a machine is Ready."""

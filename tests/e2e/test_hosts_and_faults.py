@@ -48,7 +48,7 @@ def test_cordoned_and_tainted_hosts_get_no_new_machines(stage: Stage) -> None:
     cordoned = stage.add_host()
     stage.api.create(virtual_machine("before", stage.namespace, on=cordoned))
     stage.until_running("before")
-    stage.api.patch_host(cordoned, {"spec": {"unschedulable": True}})
+    stage.close(cordoned)
     stage.api.create(virtual_machine("after", stage.namespace, on=cordoned))
     obj = stage.until("after", lambda obj: bool(condition(obj, "Placed")))
     assert "cordoned" in condition(obj, "Placed")["message"]

@@ -45,15 +45,11 @@ def pair(stage: Stage, **simulation: Any) -> tuple[str, str]:
 def placed(stage: Stage, name: str, host: str, **template: Any) -> Object:
     """Have a machine run on one of the hosts of a pair."""
     others = [each for each in stage.hosts if each != host]
-    for other in others:
-        stage.api.patch_host(other, {"spec": {"unschedulable": True}})
-    for other in others:
-        stage.until_host(other, lambda obj: obj["spec"]["unschedulable"])
+    stage.close(*others)
     selector = {"test/pair": stage.namespace}
     stage.api.create(virtual_machine(name, stage.namespace, nodeSelector=selector, **template))
     obj = stage.until_running(name)
-    for other in others:
-        stage.api.patch_host(other, {"spec": {"unschedulable": False}})
+    stage.open(*others)
     assert obj["status"]["nodeName"] == host
     return obj
 
@@ -261,14 +257,13 @@ def near(group: str) -> Object:
 
 def member(stage: Stage, name: str, host: str, group: str, **template: Any) -> None:
     """Have a machine of a group run on a host."""
-    for other in stage.hosts:
-        stage.api.patch_host(other, {"spec": {"unschedulable": other != host}})
+    others = [each for each in stage.hosts if each != host]
+    stage.close(*others)
     body = virtual_machine(name, stage.namespace, **template)
     body["spec"]["template"]["metadata"] = {"labels": {"group": group}}
     stage.api.create(body)
     assert stage.until_running(name)["status"]["nodeName"] == host
-    for other in stage.hosts:
-        stage.api.patch_host(other, {"spec": {"unschedulable": False}})
+    stage.open(*others)
 
 
 @pytest.mark.parametrize("kind", ["nodeAffinity", "podAffinity", "podAntiAffinity"])

@@ -104,9 +104,9 @@ class FleetStage:
     @contextmanager
     def cordoned(self, host: str) -> Iterator[None]:
         """Have no machine come to a host meanwhile."""
-        self.scene.api.patch_host(host, {"spec": {"unschedulable": True}})
+        self.scene.close(host)
         yield
-        self.scene.api.patch_host(host, {"spec": {"unschedulable": False}})
+        self.scene.open(host)
 
     def ask(self, name: str, **words: str | None) -> None:
         """Write annotations as kubectl would."""

@@ -149,7 +149,7 @@ def test_machines_come_to_the_example_on_the_way_that_it_names_and_leave_it_when
 ) -> None:
     """By the commands that stand above it, encrypted as it says."""
     rack, other = declare(scene, fleet), another(scene, fleet)
-    scene.api.patch_host(rack, {"spec": {"unschedulable": True}})
+    scene.close(rack)
     body = virtual_machine("guest", scene.namespace, **SMALL)
     body["spec"]["migrationPolicy"] = {"encrypted": True}
     scene.api.create(body)

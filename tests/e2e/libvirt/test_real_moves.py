@@ -37,7 +37,7 @@ def test_a_host_of_another_kind_is_no_place_to_go(shared: FleetStage) -> None:
     """Nor is it chosen when the real one is closed: what a guest is there nobody could send."""
     shared.run("true-to-kind")
     other = shared.scene.add_host(labels={"test/fleet": shared.scene.namespace})
-    shared.scene.api.patch_host(shared.hosts[1], {"spec": {"unschedulable": True}})
+    shared.scene.close(shared.hosts[1])
     shared.ask("true-to-kind", migrate_to="any", migrate_stop_allowed="true")
     migration = shared.moved("true-to-kind")["status"]["migration"]
     assert (migration["result"], migration["reason"]) == ("Refused", "NoHostFits")
