@@ -43,6 +43,7 @@ class InventoryWatch:
     _listed: dict[str, tuple[float, str, Observed]] = field(default_factory=dict)
     _looking: set[str] = field(default_factory=set)
     _news: list[set[str]] = field(default_factory=list)
+    _asked: dict[str, Inventory] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Go round all hosts for ever."""
@@ -58,6 +59,7 @@ class InventoryWatch:
                 for host in self._before.keys() - set(hosts):
                     del self._before[host]
                     self._measures.pop(host, None)
+                    self._asked.pop(host, None)
                 troubled = any(self.drivers.trouble(host) for host in hosts)
                 pause = min(TROUBLE_AGAIN, self.interval) if troubled else self.interval
                 await self.sleep(pause.total_seconds())
@@ -95,7 +97,10 @@ class InventoryWatch:
         finally:
             self._news = [each for each in self._news if each is not news]
         returned = self.drivers.answered(host)
-        self._compare(host, machines, news, everything=returned)
+        # What its machines were refused may be had from a host that is declared otherwise by now.
+        renewed = self._asked.get(host, driver) is not driver
+        self._asked[host] = driver
+        self._compare(host, machines, news, everything=returned or renewed)
         return True
 
     async def locate(self, uid: str) -> str | None:

@@ -161,6 +161,7 @@ async def test_a_list_tells_nothing_of_whom_there_were_news_meanwhile(
                 watch.noted(host, replace(found[0], power=Power.OFF))
             return found
 
+    watched.ledger.assume(watched.world.machine.uid, Held("a", watched.world.machine.wanted))
     monkeypatch.setattr(watched, "named", lambda _: Slow(watched.world.driver))
     assert watched.owner in await watched.listed()
     assert watched.just_listed() is None
@@ -179,3 +180,15 @@ async def test_a_host_that_fell_silent_is_asked_until_it_answers(watched: Watche
     """Whoever has machines there later must not wait for that."""
     watched.ours, watched.troubled = False, True
     assert await watched.goes_round()
+
+
+async def test_all_machines_of_a_host_are_looked_at_that_is_declared_otherwise(
+    watched: Watched,
+) -> None:
+    """What they were refused there they may get now, and one that is off tells of nothing new."""
+    watched.ledger.assume(watched.world.machine.uid, Held("a", watched.world.machine.wanted))
+    await watched.listed()
+    assert await watched.listed() == []
+    watched.world.driver = World(watched.world.directory).driver
+    assert await watched.listed() == [watched.owner]
+    assert await watched.listed() == []
