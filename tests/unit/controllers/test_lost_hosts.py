@@ -15,14 +15,6 @@ from novacron.drivers.simulation import Fault, Operation, SimulatedHost, Simulat
 from unit.controllers.pair import ROOM, SLOW, Hosts
 
 
-@pytest.fixture
-async def hosts(tmp_path: Path) -> Hosts:
-    """A machine that runs on host a."""
-    hosts = Hosts(tmp_path)
-    await hosts.settle()
-    return hosts
-
-
 async def test_a_machine_of_a_host_that_is_off_begins_anew_on_another(hosts: Hosts) -> None:
     """Nothing is asked of the old host; what it has is removed when it is back."""
     hosts.silent["a"] = "no route"

@@ -4,8 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.summary import summarise
 from novacron.core.machine import Power
@@ -13,14 +11,6 @@ from novacron.core.move import MoveResult
 from novacron.core.report import Phase
 from novacron.drivers.simulation import Fault, Operation
 from unit.controllers.pair import SLOW, Hosts
-
-
-@pytest.fixture
-async def hosts(tmp_path: Path) -> Hosts:
-    """A machine that runs on host a."""
-    hosts = Hosts(tmp_path)
-    await hosts.settle()
-    return hosts
 
 
 async def test_a_machine_moves_and_says_how_far_it_is(hosts: Hosts) -> None:

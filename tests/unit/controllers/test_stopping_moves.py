@@ -4,8 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
 from novacron.core.devices import HostDevice
 from novacron.core.hooks import GuestProgram, Hooks
 from novacron.core.machine import Power
@@ -15,14 +13,6 @@ from unit.controllers.pair import ROOM, Hosts
 
 MOVED = "Moved"
 GPU = HostDevice("0000:af:00.0", "gpu", "nvidia", "tesla-t4")
-
-
-@pytest.fixture
-async def hosts(tmp_path: Path) -> Hosts:
-    """A machine that runs on host a."""
-    hosts = Hosts(tmp_path)
-    await hosts.settle()
-    return hosts
 
 
 def reason(hosts: Hosts) -> str:

@@ -4,8 +4,8 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 import libvirt
@@ -15,7 +15,7 @@ from guest_images import located
 from libvirt_daemon import OF_ALL, LibvirtDaemon
 from novacron.core.driver import Accepted
 from novacron.core.errors import DriverError, Unreachable
-from novacron.core.machine import MachinePlan, MachineRef, Observed, Resources
+from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Resources
 from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
 from novacron.drivers.libvirt.link import own_sockets
 from novacron.images import Locate
@@ -24,10 +24,12 @@ __all__ = [
     "connections",
     "created",
     "deleted",
+    "domain_of",
     "driver_for",
     "eventually",
     "left_on",
     "machine",
+    "running",
     "threads",
     "unreachable_within",
 ]
@@ -53,6 +55,16 @@ def machine(image: str = "builtin://tiny") -> MachinePlan:
     """Return a small machine without a network."""
     uid = str(uuid4())
     return MachinePlan(MachineRef(uid, "default", f"m-{uid[:8]}", "far"), SMALL, image)
+
+
+@contextmanager
+def domain_of(host: LibvirtDaemon, plan: MachinePlan) -> Iterator[libvirt.virDomain]:
+    """Give somebody else's handle of a machine."""
+    connection = libvirt.open(host.uri)
+    try:
+        yield connection.lookupByUUIDString(plan.ref.uid)
+    finally:
+        connection.close()
 
 
 async def eventually(claim: Callable[[], Awaitable[bool]], what: str, seconds: float = 60) -> None:
@@ -134,3 +146,11 @@ def connections() -> set[int]:
             if ours.getpeername() == "/run/libvirt/libvirt-sock":
                 found.add(os.fstat(ours.fileno()).st_ino)
     return found
+
+
+async def running(driver: LibvirtDriver) -> MachinePlan:
+    """Return a machine that was just started."""
+    plan = machine()
+    await created(driver, plan)
+    await driver.set_power(plan.ref, Power.ON)
+    return plan

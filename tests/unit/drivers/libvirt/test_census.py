@@ -1,8 +1,6 @@
 """A look at all machines spares those that were just looked at, and misses nothing for long."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,34 +11,7 @@ from libvirt_daemon import LibvirtDaemon
 from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.drivers.libvirt import LibvirtDriver
 from novacron.drivers.libvirt.look import read_all
-from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, machine
-
-
-@pytest.fixture
-async def driver(host: LibvirtDaemon) -> AsyncIterator[LibvirtDriver]:
-    """A driver that hears of changes."""
-    connected = driver_for(host)
-    connected.on_change(lambda _: None)
-    yield connected
-    await connected.close()
-
-
-@contextmanager
-def domain_of(host: LibvirtDaemon, plan: MachinePlan) -> Iterator[libvirt.virDomain]:
-    """Give somebody else's handle of a machine."""
-    connection = libvirt.open(host.uri)
-    try:
-        yield connection.lookupByUUIDString(plan.ref.uid)
-    finally:
-        connection.close()
-
-
-async def running(driver: LibvirtDriver) -> MachinePlan:
-    """Return a machine that was just started."""
-    plan = machine()
-    await created(driver, plan)
-    await driver.set_power(plan.ref, Power.ON)
-    return plan
+from unit.drivers.libvirt.hosts import created, deleted, domain_of, eventually, machine, running
 
 
 def counted_calls(patch: pytest.MonkeyPatch) -> Counter[str]:

@@ -1,45 +1,15 @@
 """Guests that are there and do not run, as libvirt really tells of them."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 
 import libvirt
 import libvirt_qemu
-import pytest
 
 from libvirt_daemon import LibvirtDaemon
-from novacron.core.machine import MachinePlan, Power
+from novacron.core.machine import Power
 from novacron.drivers.libvirt import LibvirtDriver
 from novacron.drivers.libvirt.standstill import ENOUGH_MIB, OTHERWISE
-from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, machine
-
-
-@pytest.fixture
-async def driver(host: LibvirtDaemon) -> AsyncIterator[LibvirtDriver]:
-    """A driver that hears of changes."""
-    connected = driver_for(host)
-    connected.on_change(lambda _: None)
-    yield connected
-    await connected.close()
-
-
-@contextmanager
-def domain_of(host: LibvirtDaemon, plan: MachinePlan) -> Iterator[libvirt.virDomain]:
-    """Give somebody else's handle of a machine."""
-    connection = libvirt.open(host.uri)
-    try:
-        yield connection.lookupByUUIDString(plan.ref.uid)
-    finally:
-        connection.close()
-
-
-async def running(driver: LibvirtDriver) -> MachinePlan:
-    """Return a machine that was just started."""
-    plan = machine()
-    await created(driver, plan)
-    await driver.set_power(plan.ref, Power.ON)
-    return plan
+from unit.drivers.libvirt.hosts import deleted, domain_of, eventually, running
 
 
 async def test_a_guest_that_somebody_paused_is_left_alone(
