@@ -73,3 +73,12 @@ def test_what_a_later_version_added_to_a_record_is_left_out() -> None:
     record = json.loads(later["metadata"]["annotations"][MOVE]) | {"lane": "fast"}
     later["metadata"]["annotations"][MOVE] = json.dumps(record)
     assert move_of(later) == (MOVES[0], False)
+
+
+def test_a_status_in_words_of_a_later_version_hides_no_record() -> None:
+    """And by itself it tells of no move that anybody here could go on with."""
+    later = machine(MOVES[0], begun=MOVES[0])
+    later["status"]["migration"]["mode"] = "Teleported"
+    assert move_of(later) == (MOVES[0], False)
+    del later["metadata"]["annotations"]
+    assert move_of(later) == (None, False)
