@@ -1,6 +1,6 @@
 """A real libvirt host behind a real operator, and a server of images."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 
 from api import Api
 from e2e.conftest import Stage
+from e2e.libvirt.evidence import add_evidence
 from e2e.libvirt.moving import FleetStage, fleet_stage, reached_by_tls
 from fleet import own_fleet, shared_fleet
 from guest_images import directory_with_tiny
@@ -87,6 +88,17 @@ class LibvirtStage:
             pool.refresh()
             volumes |= {name for name in pool.listVolumes() if not name.startswith(OF_ALL)}
         return domains, volumes
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep what guests said when a test fails, before they are cleared away."""
+    report = yield
+    if call.when == "call" and report.failed:
+        add_evidence(report, getattr(item, "funcargs", {}).values())
+    return report
 
 
 @pytest.fixture(scope="module")
