@@ -127,9 +127,10 @@ def _left_behind(pool: str) -> list[str]:
     found: set[str] = set()
     for host in shared_fleet().hosts:
         connection = libvirt.open(host.uri)
-        there = connection.storagePoolLookupByName(pool)
-        there.refresh()
-        found |= {name for name in there.listVolumes() if not name.startswith(OF_ALL)}
+        for there in connection.listAllStoragePools():  # a host that had nothing yet has no pool
+            if there.name() == pool:
+                there.refresh()
+                found |= {name for name in there.listVolumes() if not name.startswith(OF_ALL)}
         found |= {domain.name() for domain in connection.listAllDomains()}
         connection.close()
     return sorted(found)

@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import libvirt
 import pytest
 
 from conformance.pairs import Mover, Pair, real
 from fleet import shared_fleet
-from novacron.core.errors import Rejected
+from novacron.core.errors import OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.core.move import MovePolicy
-from novacron.core.volume import Access, Reclaim, Volume
+from novacron.core.volume import Access, Reclaim, Volume, volume_id
 from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.travel import marked_as_sent
 from rights import ROOT
@@ -26,13 +27,17 @@ async def left_from_before(pair: Pair, here: Mover) -> str:
     await pair.settled(here, "a")
     await here.delete(maker.ref)
     await pair.settled(here, "a")
-    outside = libvirt.open(shared_fleet().hosts[0].uri)
-    files = [
-        each.name() for pool in outside.listAllStoragePools() for each in pool.listAllVolumes()
-    ]
-    outside.close()
-    (kept,) = {name for name in files if name.startswith("volume-")}
+    (kept,) = volumes_on(0)
     return kept
+
+
+def volumes_on(number: int) -> set[str]:
+    """Return the files of volumes in all pools of one of the hosts."""
+    outside = libvirt.open(shared_fleet().hosts[number].uri)
+    pools = outside.listAllStoragePools()
+    files = {each.name() for pool in pools for each in pool.listAllVolumes()}
+    outside.close()
+    return {name for name in files if name.startswith("volume-")}
 
 
 def id_of(file: str) -> str:
@@ -122,6 +127,30 @@ async def test_a_disk_of_which_only_a_part_has_come_is_not_taken_for_one(tmp_pat
         assert await there.out_of_reach(coming) is None
         assert not [name for name in pair.left_behind() if name.endswith(".coming")]
         await there.reclaim(coming.ref, ["data"])
+
+
+async def test_half_a_volume_is_nobodys_to_attach_and_goes_when_it_is_deleted(
+    tmp_path: Path,
+) -> None:
+    """Its machine is still where it was, and the copy ended with its host or with the operator."""
+    async with real(tmp_path, pool="novacron") as pair:
+        here, there = pair.connect("a"), pair.connect("b")
+        plan = replace(pair.plan("a"), volumes=(Volume("data", 16, reclaim=Reclaim.DELETE),))
+        await here.create(plan)
+        await pair.settled(here, "a")
+        before = pair.left_behind()
+        coming = replace(plan, ref=pair.plan("b").ref)
+        await there.welcome(coming, await here.pack(plan.ref))
+        half = volume_id(plan.ref.name, "data", plan.ref.uid)
+        file = f"volume-default.{half}.qcow2"
+        assert volumes_on(1) == {file, f"{file}.coming"}
+        heir = replace(coming, ref=replace(coming.ref, uid=str(uuid4()), name="heir"))
+        with pytest.raises(OutOfCapacity, match=f"there is no volume {half} "):
+            await there.create(replace(heir, volumes=(Volume("data", 16, existing=half),)))
+        await there.delete_volume("b", coming.ref.namespace, half)
+        assert volumes_on(1) == set()
+        await there.clear_out(coming.ref, await here.pack(plan.ref))
+        assert pair.left_behind() == before
 
 
 async def test_a_machine_that_came_is_at_home_also_when_it_is_to_change_in_vain(
