@@ -15,8 +15,10 @@ from novacron.core.migration import (
     HAS_DEVICES,
     HAS_SNAPSHOTS,
     HOST_LOST,
+    LIVE_FORBIDDEN,
     NO_CERTIFICATES,
     NO_OTHER_HOST,
+    NOT_ALLOWED,
     uncertified,
 )
 from novacron.core.move import MoveReport, MoveResult
@@ -145,7 +147,7 @@ def live_or_not(machine: Machine, bid: Bid, source: DeclaredHost | None) -> bool
     """Say whether the machine moves while it runs, is stopped for it, or stays on ``source``."""
     if bid.lost:
         return False
-    movable = machine.condition("LiveMigratable")
+    movable = _as_it_is_now(machine, machine.condition("LiveMigratable"))
     if (refused := _hopeless(machine, bid, source, movable)) is not None:
         return refused
     if movable is not None and movable.reason in FORESEEN:
@@ -155,6 +157,20 @@ def live_or_not(machine: Machine, bid: Bid, source: DeclaredHost | None) -> bool
     if machine.devices:
         return Refused(HAS_DEVICES, DEVICES_STAY)
     return _while_it_runs(machine, bid, movable)
+
+
+def _as_it_is_now(machine: Machine, written: Condition | None) -> Condition | None:
+    """Return what was written of moving live without what its owner has changed since.
+
+    Whoever asks for a move may say in the same breath how it is to be done.
+    """
+    if not machine.live_migration_allowed:
+        return Condition("LiveMigratable", "False", NOT_ALLOWED, LIVE_FORBIDDEN)
+    if written is not None and written.reason == NOT_ALLOWED:
+        return None
+    if written is not None and written.reason == NO_CERTIFICATES:
+        return written if machine.move_policy.encrypted else None
+    return written
 
 
 def _hopeless(

@@ -132,7 +132,13 @@ class Passage(Voyage):
         except Busy as error:
             return self._wait(here, MIGRATING, str(error), error.after)
         except DriverError as error:
-            return await self._stay(here, MoveResult.FAILED, error.reason, str(error))
+            return await self._failed(here, error)
+
+    async def _failed(self, here: Observed, error: DriverError) -> Round:
+        """Say why it stays; but of what a host has that has just fallen silent nobody can tell."""
+        if isinstance(silent := await self._look(self.move.source), Silent):
+            return self._wait(None, "HostUnreachable", silent.why, LATER)
+        return await self._stay(here, MoveResult.FAILED, error.reason, str(error))
 
     def _begins(self, here: Observed) -> Round:
         """Have it written down that the move begins before anything is done for it.
@@ -231,4 +237,5 @@ class Passage(Voyage):
         left = await self._clear(self.move.target, self.move.source)
         stays = f"stays on host {self.move.source}: {message}"
         self._tell(f"Migration{result}", stays, warning=result is MoveResult.FAILED)
-        return self._end(here, result, reason, message, MoveProgress(), left)
+        ended = self._end(here, result, reason, message, MoveProgress(), left)
+        return replace(ended, unreached=left & {self.move.target}) if here else ended

@@ -10,6 +10,7 @@ from uuid import uuid4
 from novacron.controllers.round import Scope
 from novacron.core.errors import Rejected, Unsupported
 from novacron.core.machine import Machine, Power
+from novacron.core.migration import LIVE_FORBIDDEN, NOT_ALLOWED
 from novacron.core.move import Move, MoveReport, MoveResult
 from novacron.core.relocation import Relocation
 
@@ -73,7 +74,7 @@ async def _begin(scope: Scope, driver: Relocation, order: Move) -> MoveReport:
 def _hindrance(scope: Scope, order: Move) -> tuple[str, str] | None:
     seen = scope.seen
     if not scope.machine.live_migration_allowed:
-        return "NotAllowed", "spec.migrationPolicy.allowLiveMigration is false"
+        return NOT_ALLOWED, LIVE_FORBIDDEN
     if seen is None or seen.power is Power.OFF:
         return "NotRunning", "it is off: it starts on whichever node has room"
     if seen.immovable:

@@ -7,7 +7,7 @@ from novacron.controllers.round import PENDING, Round
 from novacron.core.change import REASONS, How, told, worst
 from novacron.core.conditions import Condition, condition_of, merge_conditions
 from novacron.core.machine import Machine, Observed
-from novacron.core.migration import DEVICES_STAY, HAS_DEVICES
+from novacron.core.migration import DEVICES_STAY, HAS_DEVICES, LIVE_FORBIDDEN, NOT_ALLOWED
 from novacron.core.report import MachineReport, phase_of, placed_of, ready_of
 from novacron.core.steps import Done
 
@@ -88,8 +88,7 @@ def _refused_hosts(machine: Machine, round_: Round) -> frozenset[str]:
 def _live_migratable(machine: Machine, round_: Round, obstacle: Obstacle | None) -> Condition:
     name = "LiveMigratable"
     if not machine.live_migration_allowed:
-        message = "spec.migrationPolicy.allowLiveMigration is false"
-        return Condition(name, "False", "NotAllowed", message)
+        return Condition(name, "False", NOT_ALLOWED, LIVE_FORBIDDEN)
     if round_.seen is None:
         return Condition(name, "Unknown", "NotCreated", "VM does not exist yet")
     if (found := _own_obstacle(machine, round_.seen) or obstacle) is not None:

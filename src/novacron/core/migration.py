@@ -18,6 +18,8 @@ __all__ = [
     "HAS_DEVICES",
     "HAS_SNAPSHOTS",
     "HOST_LOST",
+    "LIVE_FORBIDDEN",
+    "NOT_ALLOWED",
     "NO_CERTIFICATES",
     "NO_OTHER_HOST",
     "Destination",
@@ -33,6 +35,8 @@ CPU_INCOMPATIBLE = "CpuIncompatible"
 HAS_DEVICES = "HasDevices"
 HAS_SNAPSHOTS = "HasSnapshots"
 HOST_LOST = "HostLost"
+NOT_ALLOWED = "NotAllowed"
+LIVE_FORBIDDEN = "spec.migrationPolicy.allowLiveMigration is false"
 DEVICES_STAY = (
     "it has devices of its host, so it has to be stopped to get others elsewhere: allow that with "
     "--stop-allowed of novacron vm migrate, or of novacron host drain"

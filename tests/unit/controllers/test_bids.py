@@ -12,7 +12,7 @@ from novacron.controllers.ledger import Ledger
 from novacron.core.conditions import Condition
 from novacron.core.devices import HostDevice
 from novacron.core.machine import Machine, Power, Resources
-from novacron.core.move import MoveReport, MoveRequest, MoveResult
+from novacron.core.move import MovePolicy, MoveReport, MoveRequest, MoveResult
 from novacron.runtime.cache import Cache
 from novacron.runtime.resource import Resource
 
@@ -123,18 +123,27 @@ def test_a_machine_that_had_nowhere_to_go_is_asked_about_again(bid: Bid) -> None
     assert live_or_not(alone, bid, None) is True
 
 
-def test_a_machine_that_may_not_move_live_stays_unless_it_may_be_stopped() -> None:
-    """The answer is what its condition said beforehand."""
+@pytest.mark.parametrize("written", [RUNS, Condition("LiveMigratable", "True", "Movable")])
+def test_a_machine_that_may_not_move_live_stays_unless_it_may_be_stopped(
+    written: Condition,
+) -> None:
+    """Also where that was said in the same breath, and its conditions do not know of it yet."""
     message = "spec.migrationPolicy.allowLiveMigration is false"
-    fixed = said("NotAllowed", message)
+    fixed = replace(MACHINE, conditions=(RUNS, written), live_migration_allowed=False)
     assert live_or_not(fixed, ASKED, None) == Refused("NotAllowed", message)
     assert live_or_not(fixed, AGREED, None) is False
+
+
+@pytest.mark.parametrize("reason", ["NotAllowed", "NoCertificates"])
+def test_a_machine_moves_live_whose_owner_has_just_allowed_it(reason: str) -> None:
+    """What its conditions say is of before."""
+    assert live_or_not(said(reason, "it may not"), ASKED, None) is True
 
 
 @pytest.mark.parametrize("reason", ["DriverCannotMigrate", "NoCertificates"])
 def test_a_machine_stays_for_which_being_stopped_would_not_help(reason: str) -> None:
     """It is stopped for nothing, and whoever asked is told why, even if it is off."""
-    stuck = said(reason, "it cannot be")
+    stuck = replace(said(reason, "it cannot be"), move_policy=MovePolicy(encrypted=True))
     for machine in (stuck, replace(stuck, power=Power.OFF)):
         assert live_or_not(machine, AGREED, None) == Refused(reason, "it cannot be")
 

@@ -9,6 +9,7 @@ import pytest
 from novacron.controllers.summary import summarise
 from novacron.core.errors import Busy, Unreachable
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
+from novacron.core.migration import Luggage
 from novacron.core.move import MoveResult
 from novacron.core.steps import Wait
 from novacron.drivers.simulation import Fault, Operation, SimulatedHost, SimulationDriver
@@ -39,6 +40,52 @@ async def test_a_move_whose_source_is_off_is_given_up_when_nothing_came(hosts: H
     assert last is not None
     assert (last.result, last.reason) == (MoveResult.FAILED, "HostLost")
     assert (hosts.machine.host, hosts.machine.leftovers) == ("a", {"b"})
+
+
+class FallsSilent(SimulationDriver):
+    """A host that loses its power between two questions."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        super().__init__(
+            hosts.directory / "world.db", SimulatedHost("a", ROOM), clock=lambda: hosts.now
+        )
+        self._hosts = hosts
+
+    async def pack(self, ref: MachineRef) -> Luggage:
+        self._hosts.lose(ref.host)
+        raise Unreachable(f"host {ref.host} does not answer: Broken pipe")
+
+
+async def test_a_move_whose_source_falls_silent_in_its_first_moment_is_not_over(
+    hosts: Hosts,
+) -> None:
+    """Nobody says that the machine stays on a host that cannot be asked."""
+    hosts.order()
+    await hosts.round()
+    hosts.drivers["a"] = FallsSilent(hosts)
+    done = await hosts.round()
+    assert (done.outcomes["Moved"].reason, done.seen) == ("HostUnreachable", None)
+    assert hosts.machine.move is not None
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert (last.result, last.reason) == (MoveResult.FAILED, "HostLost")
+    assert hosts.machine.unreached == {"b"}
+
+
+async def test_a_machine_that_stayed_may_begin_anew_where_it_did_not_get_to(hosts: Hosts) -> None:
+    """Its move had failed because that host was away, which had not been cleared since."""
+    await hosts.set_off()
+    hosts.silent["b"] = "no route"
+    await hosts.drivers["a"].cancel_move(hosts.machine.ref)
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert (last.result, last.reason) == (MoveResult.FAILED, "TargetUnreachable")
+    assert (hosts.machine.leftovers, hosts.machine.unreached) == ({"b"}, {"b"})
+    hosts.answer("b")
+    await hosts.settle()
+    assert (hosts.machine.leftovers, hosts.machine.unreached) == (frozenset(), frozenset())
 
 
 async def test_a_machine_that_came_before_its_source_was_lost_is_its_targets(hosts: Hosts) -> None:

@@ -49,6 +49,8 @@ ALWAYS = (
 )
 MIGRATABLE = libvirt.VIR_DOMAIN_XML_MIGRATABLE | libvirt.VIR_DOMAIN_XML_SECURE
 WRITTEN = MIGRATABLE | libvirt.VIR_DOMAIN_XML_INACTIVE
+# Said of a domain that does not run any more.
+GONE = frozenset({libvirt.VIR_ERR_NO_DOMAIN, libvirt.VIR_ERR_OPERATION_INVALID})
 # Each move takes one or two of the ports that libvirt has for them, and gives them back.
 NO_PORT = re.compile(r"unused port in range", re.I)
 PORT_AGAIN = timedelta(seconds=5)
@@ -169,8 +171,10 @@ def progress_of(domain: Domain | None) -> MoveProgress | None:
         return None
     try:
         stats = domain.handle.jobStats()
-    except libvirt.libvirtError:
-        return None  # it has gone this moment
+    except libvirt.libvirtError as error:
+        if code_of(error) not in GONE:
+            raise  # nobody knows whether it is being sent
+        return None
     if stats.get("operation") != libvirt.VIR_DOMAIN_JOB_OPERATION_MIGRATION_OUT:
         return None
     total, left = int(stats.get("data_total", 0)), int(stats.get("data_remaining", 0))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import libvirt
 
-from novacron.core.errors import Busy, DriverError, Unsupported
+from novacron.core.errors import Busy, DriverError, Unreachable, Unsupported
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.migration import Destination, Luggage, require_encryption
 from novacron.core.move import MovePolicy, MoveProgress
@@ -80,6 +80,8 @@ class LibvirtMoves(HostWork):
             try:
                 departures.depart(domain, route, policy)
             except libvirt.libvirtError as error:
+                if not link.connection.isAlive():
+                    raise
                 take_out(pool, domain)
                 return departures.explained(error, route)
             return None
@@ -88,7 +90,8 @@ class LibvirtMoves(HostWork):
         try:
             error = await self._connection.run_aside(depart)
         except DriverError as trouble:
-            error = trouble
+            # What became of it this host does not tell any more: both are asked where it is.
+            error = None if isinstance(trouble, Unreachable) else trouble
         finally:
             self._sending.pop(ref.uid, None)
             self._shared_out.pop(ref.uid, None)
