@@ -19,7 +19,7 @@ from inside_guest import agent_answers, inside
 from libvirt_daemon import add_pool
 from machines import condition, virtual_machine
 from novacron.cli.kinds import OPERATOR_NAMESPACE
-from novacron.localcluster.hypervisor import Fleet, Hypervisor
+from novacron.localcluster.hypervisor import Fleet
 from open_vswitch import OpenVswitch, open_vswitch
 from operators import RunningOperator, eventually
 from rights import ROOT
@@ -51,7 +51,7 @@ def switch(fleet: Fleet) -> Iterator[OpenVswitch]:
         root = Path(directory)
         root.chmod(0o755)  # guests are another user's
         with open_vswitch(host.namespace, root / "ovs") as switch:
-            _show_client(host, switch, root / "bin")
+            switch.show_client(daemon_of(host).pid, root / "bin")
             switch.add_bridge("ovs-storage")
             for command in (
                 "ip link add br-prod type bridge",
@@ -65,14 +65,6 @@ def switch(fleet: Fleet) -> Iterator[OpenVswitch]:
             add_pool(connection, "fast", root / "fast")
             connection.close()
             yield switch
-
-
-def _show_client(host: Hypervisor, switch: OpenVswitch, directory: Path) -> None:
-    """Have the host's daemon, and nobody else, find the command of its switch."""
-    directory.mkdir()
-    switch.client(directory)
-    within = ["nsenter", f"--mount=/proc/{daemon_of(host).pid}/ns/mnt", "--"]
-    subprocess.run([*within, "mount", "--bind", str(directory), "/usr/local/sbin"], check=True)
 
 
 @pytest.fixture

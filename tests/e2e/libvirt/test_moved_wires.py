@@ -1,8 +1,10 @@
-"""A real guest moves between hosts on which the name of its network means different bridges."""
+"""A real guest moves between hosts on which its network is another bridge, or one of a switch."""
 
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import libvirt
@@ -11,9 +13,11 @@ import pytest
 from api import Api
 from e2e.conftest import Stage
 from e2e.libvirt.moving import FleetStage
+from fleet import daemon_of
 from inside_guest import agent_answers, inside
 from machines import Object
 from novacron.localcluster.hypervisor import Fleet, Hypervisor
+from open_vswitch import OpenVswitch, open_vswitch
 from operators import RunningOperator, eventually
 from rights import ROOT
 
@@ -22,7 +26,7 @@ pytestmark = [
     pytest.mark.skipif(not ROOT, reason="bridges of their own need root"),
 ]
 
-BRIDGES = ("br-office", "lan0")
+BRIDGES, SWITCH = ("br-office", "lan0"), "ovs-lan"
 HERE, GUEST = "10.9.8.1", "10.9.8.10"
 LAN = {"name": "lan", "ipv4": {"method": "static", "address": f"{GUEST}/24"}}
 
@@ -33,19 +37,59 @@ def on(host: Hypervisor, *command: str) -> str:
     return subprocess.run(within, check=True, capture_output=True, text=True, timeout=30).stdout
 
 
-@pytest.fixture
-def wired(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
-    """Two hosts with a bridge each, called otherwise, that machines know as lan."""
+def add_bridge(host: Hypervisor, name: str) -> None:
+    """Make a bridge of Linux on a host."""
+    on(host, "ip", "link", "add", name, "type", "bridge")
+    on(host, "ip", "addr", "add", f"{HERE}/24", "dev", name)
+    on(host, "ip", "link", "set", name, "up")
+
+
+@pytest.fixture(scope="module")
+def bridged(fleet: Fleet) -> Iterator[OpenVswitch]:
+    """Two hosts with a bridge each, called otherwise; the second has one of Open vSwitch too."""
     for host, bridge in zip(fleet.hosts, BRIDGES, strict=True):
-        on(host, "ip", "link", "add", bridge, "type", "bridge")
-        on(host, "ip", "addr", "add", f"{HERE}/24", "dev", bridge)
-        on(host, "ip", "link", "set", bridge, "up")
-    scene = Stage(api, libvirt_operator, libvirt_operator.namespaces[0], [])
-    networks = [{"lan": {"type": "bridge", "bridge": bridge}} for bridge in BRIDGES]
-    stage = FleetStage.declared(scene, fleet, "shared", networks=networks)
+        add_bridge(host, bridge)
+    second = fleet.hosts[1]
+    assert second.namespace
+    with (
+        tempfile.TemporaryDirectory(prefix="novacron-ovs-") as directory,
+        open_vswitch(second.namespace, Path(directory) / "ovs") as switch,
+    ):
+        switch.show_client(daemon_of(second).pid, Path(directory) / "bin")
+        yield switch
+
+
+def declared(
+    operator: RunningOperator, api: Api, fleet: Fleet, *networks: Object
+) -> Iterator[FleetStage]:
+    """Declare the hosts with what each of them knows as lan."""
+    scene = Stage(api, operator, operator.namespaces[0], [])
+    maps = [{"lan": each} for each in networks]
+    stage = FleetStage.declared(scene, fleet, "shared", networks=maps)
     yield stage
     scene.clear()
     assert stage.left_behind() == []
+
+
+@pytest.fixture
+def wired(
+    libvirt_operator: RunningOperator, api: Api, fleet: Fleet, bridged: OpenVswitch
+) -> Iterator[FleetStage]:
+    """Two hosts with a bridge each, called otherwise, that machines know as lan."""
+    del bridged
+    networks = [{"type": "bridge", "bridge": bridge} for bridge in BRIDGES]
+    yield from declared(libvirt_operator, api, fleet, *networks)
+
+
+@pytest.fixture
+def switched(
+    libvirt_operator: RunningOperator, api: Api, fleet: Fleet, bridged: OpenVswitch
+) -> Iterator[FleetStage]:
+    """Two hosts, where lan is a bridge of Linux on the one, and one of a switch on the other."""
+    bridged.add_bridge(SWITCH, f"{HERE}/24")
+    networks = [{"type": "bridge", "bridge": BRIDGES[0]}, {"type": "ovs", "bridge": SWITCH}]
+    yield from declared(libvirt_operator, api, fleet, *networks)
+    bridged.vsctl("del-br", SWITCH)
 
 
 def bridges(domain: libvirt.virDomain, flags: int = 0) -> list[str]:
@@ -59,27 +103,58 @@ def reaches_its_host(domain: libvirt.virDomain) -> bool:
     return inside(domain, f"ping -c 1 -W 1 {HERE} >/dev/null && echo yes") == "yes"
 
 
-def works_on(stage: FleetStage, obj: Object, number: int) -> None:
+def works_on(stage: FleetStage, obj: Object, number: int, bridge: str) -> None:
     """See that the guest is plugged into the bridge of one host, and is heard there."""
-    host, bridge = stage.fleet.hosts[number], BRIDGES[number]
     with stage.domain(obj, number) as domain:
         eventually(lambda: agent_answers(domain), lambda: "its agent answers")
         assert bridges(domain) == [bridge]
         assert bridges(domain, libvirt.VIR_DOMAIN_XML_INACTIVE) == [bridge]
-        assert "vnet" in on(host, "ip", "-o", "link", "show", "master", bridge)
         eventually(partial(reaches_its_host, domain), lambda: inside(domain, "ip addr"))
+
+
+def move(stage: FleetStage, name: str, number: int) -> None:
+    """Have a guest go to one of the hosts."""
+    stage.ask(name, migrate_to=stage.hosts[number])
+    stage.scene.until(name, lambda obj: obj["status"]["nodeName"] == stage.hosts[number])
+    migration = stage.moved(name)["status"]["migration"]
+    assert (migration["result"], migration["mode"]) == ("Succeeded", "Live"), migration
+
+
+def ports(host: Hypervisor, bridge: str) -> list[str]:
+    """Return the guests' ends that are plugged into a bridge of Linux."""
+    lines = on(host, "ip", "-o", "link", "show", "master", bridge).splitlines()
+    return [line for line in lines if "vnet" in line]
 
 
 def test_a_guest_is_plugged_into_the_bridge_of_the_host_that_it_moves_to(
     wired: FleetStage,
 ) -> None:
     """While it runs: the name stays, the bridge is that of the host."""
+    here, there = wired.fleet.hosts
     obj = wired.run("roamer", networks=[LAN])
     before = wired.tick(obj, 0)
-    works_on(wired, obj, 0)
-    wired.ask("roamer", migrate_to=wired.hosts[1])
-    done = wired.moved("roamer")
-    assert done["status"]["migration"]["result"] == "Succeeded", done["status"]["migration"]
-    works_on(wired, obj, 1)
+    works_on(wired, obj, 0, BRIDGES[0])
+    assert len(ports(here, BRIDGES[0])) == 1
+    move(wired, "roamer", 1)
+    works_on(wired, obj, 1, BRIDGES[1])
     assert wired.tick(obj, 1) > before
-    assert "vnet" not in on(wired.fleet.hosts[0], "ip", "-o", "link", "show", "type", "tun")
+    assert len(ports(there, BRIDGES[1])) == 1
+    assert "vnet" not in on(here, "ip", "-o", "link", "show", "type", "tun")
+
+
+def test_a_guest_goes_from_a_bridge_to_open_vswitch_and_back(
+    switched: FleetStage, bridged: OpenVswitch
+) -> None:
+    """While it runs, and nothing of it is left in the switch that it has left."""
+    obj = switched.run("changer", networks=[LAN])
+    before = switched.tick(obj, 0)
+    works_on(switched, obj, 0, BRIDGES[0])
+    move(switched, "changer", 1)
+    works_on(switched, obj, 1, SWITCH)
+    (port,) = bridged.vsctl("list-ports", SWITCH).split()
+    assert port.startswith("vnet")
+    between = switched.tick(obj, 1)
+    move(switched, "changer", 0)
+    works_on(switched, obj, 0, BRIDGES[0])
+    assert before < between < switched.tick(obj, 0)
+    assert bridged.vsctl("list-ports", SWITCH).split() == []

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import libvirt
 
-from novacron.core.errors import Busy, DriverError, Unreachable, Unsupported
+from novacron.core.errors import Busy, DriverError, Unsupported
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.migration import Destination, Luggage, require_encryption
 from novacron.core.move import MovePolicy, MoveProgress
@@ -81,7 +81,7 @@ class LibvirtMoves(HostWork):
                 departures.depart(domain, route, policy)
             except libvirt.libvirtError as error:
                 if not link.connection.isAlive():
-                    raise
+                    raise  # it is this host that fell silent, not the other one
                 take_out(pool, domain)
                 return departures.explained(error, route)
             return None
@@ -90,8 +90,7 @@ class LibvirtMoves(HostWork):
         try:
             error = await self._connection.run_aside(depart)
         except DriverError as trouble:
-            # What became of it this host does not tell any more: both are asked where it is.
-            error = None if isinstance(trouble, Unreachable) else trouble
+            error = trouble
         finally:
             self._sending.pop(ref.uid, None)
             self._shared_out.pop(ref.uid, None)
