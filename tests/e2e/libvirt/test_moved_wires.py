@@ -3,6 +3,7 @@
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -37,18 +38,19 @@ def on(host: Hypervisor, *command: str) -> str:
     return subprocess.run(within, check=True, capture_output=True, text=True, timeout=30).stdout
 
 
-def add_bridge(host: Hypervisor, name: str) -> None:
-    """Make a bridge of Linux on a host."""
+@contextmanager
+def bridge(host: Hypervisor, name: str) -> Iterator[None]:
+    """Have a bridge of Linux on a host."""
     on(host, "ip", "link", "add", name, "type", "bridge")
     on(host, "ip", "addr", "add", f"{HERE}/24", "dev", name)
     on(host, "ip", "link", "set", name, "up")
+    yield
+    on(host, "ip", "link", "delete", name)
 
 
-@pytest.fixture(scope="module")
-def bridged(fleet: Fleet) -> Iterator[OpenVswitch]:
-    """Two hosts with a bridge each, called otherwise; the second has one of Open vSwitch too."""
-    for host, bridge in zip(fleet.hosts, BRIDGES, strict=True):
-        add_bridge(host, bridge)
+@pytest.fixture
+def switch(fleet: Fleet) -> Iterator[OpenVswitch]:
+    """The second host's Open vSwitch, with nothing in it."""
     second = fleet.hosts[1]
     assert second.namespace
     with (
@@ -72,24 +74,22 @@ def declared(
 
 
 @pytest.fixture
-def wired(
-    libvirt_operator: RunningOperator, api: Api, fleet: Fleet, bridged: OpenVswitch
-) -> Iterator[FleetStage]:
+def wired(libvirt_operator: RunningOperator, api: Api, fleet: Fleet) -> Iterator[FleetStage]:
     """Two hosts with a bridge each, called otherwise, that machines know as lan."""
-    del bridged
-    networks = [{"type": "bridge", "bridge": bridge} for bridge in BRIDGES]
-    yield from declared(libvirt_operator, api, fleet, *networks)
+    networks = [{"type": "bridge", "bridge": name} for name in BRIDGES]
+    with bridge(fleet.hosts[0], BRIDGES[0]), bridge(fleet.hosts[1], BRIDGES[1]):
+        yield from declared(libvirt_operator, api, fleet, *networks)
 
 
 @pytest.fixture
 def switched(
-    libvirt_operator: RunningOperator, api: Api, fleet: Fleet, bridged: OpenVswitch
+    libvirt_operator: RunningOperator, api: Api, fleet: Fleet, switch: OpenVswitch
 ) -> Iterator[FleetStage]:
     """Two hosts, where lan is a bridge of Linux on the one, and one of a switch on the other."""
-    bridged.add_bridge(SWITCH, f"{HERE}/24")
+    switch.add_bridge(SWITCH, f"{HERE}/24")
     networks = [{"type": "bridge", "bridge": BRIDGES[0]}, {"type": "ovs", "bridge": SWITCH}]
-    yield from declared(libvirt_operator, api, fleet, *networks)
-    bridged.vsctl("del-br", SWITCH)
+    with bridge(fleet.hosts[0], BRIDGES[0]):
+        yield from declared(libvirt_operator, api, fleet, *networks)
 
 
 def bridges(domain: libvirt.virDomain, flags: int = 0) -> list[str]:
@@ -103,12 +103,12 @@ def reaches_its_host(domain: libvirt.virDomain) -> bool:
     return inside(domain, f"ping -c 1 -W 1 {HERE} >/dev/null && echo yes") == "yes"
 
 
-def works_on(stage: FleetStage, obj: Object, number: int, bridge: str) -> None:
+def works_on(stage: FleetStage, obj: Object, number: int, name: str) -> None:
     """See that the guest is plugged into the bridge of one host, and is heard there."""
     with stage.domain(obj, number) as domain:
         eventually(lambda: agent_answers(domain), lambda: "its agent answers")
-        assert bridges(domain) == [bridge]
-        assert bridges(domain, libvirt.VIR_DOMAIN_XML_INACTIVE) == [bridge]
+        assert bridges(domain) == [name]
+        assert bridges(domain, libvirt.VIR_DOMAIN_XML_INACTIVE) == [name]
         eventually(partial(reaches_its_host, domain), lambda: inside(domain, "ip addr"))
 
 
@@ -120,9 +120,9 @@ def move(stage: FleetStage, name: str, number: int) -> None:
     assert (migration["result"], migration["mode"]) == ("Succeeded", "Live"), migration
 
 
-def ports(host: Hypervisor, bridge: str) -> list[str]:
+def ports(host: Hypervisor, name: str) -> list[str]:
     """Return the guests' ends that are plugged into a bridge of Linux."""
-    lines = on(host, "ip", "-o", "link", "show", "master", bridge).splitlines()
+    lines = on(host, "ip", "-o", "link", "show", "master", name).splitlines()
     return [line for line in lines if "vnet" in line]
 
 
@@ -143,7 +143,7 @@ def test_a_guest_is_plugged_into_the_bridge_of_the_host_that_it_moves_to(
 
 
 def test_a_guest_goes_from_a_bridge_to_open_vswitch_and_back(
-    switched: FleetStage, bridged: OpenVswitch
+    switched: FleetStage, switch: OpenVswitch
 ) -> None:
     """While it runs, and nothing of it is left in the switch that it has left."""
     obj = switched.run("changer", networks=[LAN])
@@ -151,10 +151,10 @@ def test_a_guest_goes_from_a_bridge_to_open_vswitch_and_back(
     works_on(switched, obj, 0, BRIDGES[0])
     move(switched, "changer", 1)
     works_on(switched, obj, 1, SWITCH)
-    (port,) = bridged.vsctl("list-ports", SWITCH).split()
+    (port,) = switch.vsctl("list-ports", SWITCH).split()
     assert port.startswith("vnet")
     between = switched.tick(obj, 1)
     move(switched, "changer", 0)
     works_on(switched, obj, 0, BRIDGES[0])
     assert before < between < switched.tick(obj, 0)
-    assert bridged.vsctl("list-ports", SWITCH).split() == []
+    assert switch.vsctl("list-ports", SWITCH).split() == []
