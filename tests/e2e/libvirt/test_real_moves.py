@@ -7,7 +7,7 @@ import pytest
 
 from e2e.libvirt.moving import FleetStage
 from e2e.test_moves import novacron
-from inside_guest import agent_answers, inside
+from inside_guest import agent_answers, from_disk, inside
 from machines import condition
 from operators import eventually
 from rights import ROOT
@@ -75,10 +75,7 @@ def test_a_guest_moves_with_its_disks(apart: FleetStage) -> None:
 DATA = {"name": "data", "size": "32Mi", "reclaimPolicy": "Delete"}
 MAKE_FILE = "dd if=/dev/urandom of=/root/file bs=1M count=8 conv=fsync"
 # Not what it has in memory, which came along on another way.
-SUMS = (
-    "echo 3 >/proc/sys/vm/drop_caches; sha256sum </root/file; "
-    "dd if=/dev/vdc bs=1M count=8 2>/dev/null | sha256sum"
-)
+SUMS = f"{from_disk('/root/file')} | sha256sum; {from_disk('/dev/vdc')} count=8 | sha256sum"
 
 
 @pytest.mark.full

@@ -9,6 +9,7 @@ import pytest
 
 from e2e.libvirt.conftest import LibvirtStage
 from e2e.libvirt.test_real_snapshots import Person
+from inside_guest import from_disk
 from machines import condition
 from operators import eventually
 
@@ -64,10 +65,10 @@ def note(person: Person, text: str) -> None:
 def noted(person: Person) -> tuple[str, str]:
     """Return what the guest finds on its first disk and on its volume."""
     person.until_agent()
-    # Memory may hold what the disk does not: only what is read from the disk counts.
-    drop = "echo 3 >/proc/sys/vm/drop_caches"
     mount = "mkdir -p /mnt/data; mountpoint -q /mnt/data || mount /dev/vdc /mnt/data"
-    found = person.shell(f"{mount}; {drop}; cat /root/notes /mnt/data/notes").split()
+    # Memory may hold what the disk does not: only what is read from the disk counts.
+    read = f"{from_disk('/root/notes')}; {from_disk('/mnt/data/notes')}"
+    found = person.shell(f"{mount}; {read}").split()
     return found[0], found[1]
 
 
