@@ -20,6 +20,8 @@ NAME = "victim"
 # Whether an order is given twice is chance; what did not come is tried again.
 MORE_TRIES = 2
 SECONDS_EACH = 2
+# Guests that wait for the others take the CPU from them.
+AT_ONCE = 16
 # Hosts have two dozen ports for moves, and each takes two of them.
 UNDER_WAY_AT_ONCE = 6
 
@@ -221,19 +223,12 @@ class Theatre:
             for side in ("before", "after")
         ]
         assert len(points) >= 4, writes
-        victims = self._kill_at(points)
+        expected = self.comparable(self.objects().get(model))
+        self._kill_at(points, expected)
         for _ in range(MORE_TRIES):
             again, self.missed = self.missed, []
-            victims += self._kill_at(again)
+            self._kill_at(again, expected)
         assert len(self.missed) <= len(points) / 10, f"never came: {self.missed}"
-        self.finish(self.scenario.settled, [namespace for namespace, _ in victims])
-
-        objects = self.objects()
-        expected = self.comparable(objects.get(model))
-        for namespace, point in victims:
-            found = self.comparable(objects.get(namespace))
-            assert found == expected, f"killed {point}: {found} instead of {expected}"
-        self.ground.check_nothing_leaked(objects)
 
     def counts(self, write: str) -> bool:
         """Say whether to kill at a write.
@@ -246,23 +241,37 @@ class Theatre:
         """Return an object without what differs from machine to machine and from time to time."""
         return comparable(obj)
 
-    def _kill_at(self, points: list[Point]) -> list[tuple[str, Point]]:
-        """Play once for each point; return who died there, or was to."""
-        victims: list[tuple[str, Point]] = []
-        size = UNDER_WAY_AT_ONCE if self.scenario.moving else max(len(points), 1)
+    def _kill_at(self, points: list[Point], expected: Object | None) -> None:
+        """Play once for each point, some at a time, and see that each ends as it should."""
+        size = UNDER_WAY_AT_ONCE if self.scenario.moving else AT_ONCE
         for begin in range(0, len(points), size):
             some = points[begin : begin + size]
-            cast = list(zip(self.add_machines(len(some)), some, strict=True))
-            for namespace, point in cast:
+            cast = dict(zip(self.add_machines(len(some)), some, strict=True))
+            for namespace, point in cast.items():
                 self.play(namespace, point)
-            victims += cast
-        return victims
+            self._compare(cast, expected)
+            self.remove(list(cast))
+
+    def _compare(self, cast: dict[str, Point], expected: Object | None) -> None:
+        """Let those who died come to their end, and compare that with another's."""
+        self.finish(self.scenario.settled, list(cast))
+        objects = self.objects()
+        for namespace, point in cast.items():
+            found = self.comparable(objects.get(namespace))
+            assert found == expected, f"killed {point}: {found} instead of {expected}"
+        self.ground.check_nothing_leaked(objects)
+
+    def remove(self, namespaces: list[str]) -> None:
+        """Remove machines, and wait until they are gone."""
+        there = [name for name in self.objects() if name in namespaces]
+        for namespace in there:
+            self.api.delete_machine(namespace, NAME)
+        if there:
+            self.finish(lambda obj: obj is None, there)
 
     def clear(self) -> None:
         """Remove all machines and the host."""
-        for namespace in self.objects():
-            self.api.delete_machine(namespace, NAME)
-        self.finish(lambda obj: obj is None, self.namespaces)
+        self.remove(self.namespaces)
         for name in self.hosts():
             self.api.delete_host(name)
 
