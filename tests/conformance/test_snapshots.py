@@ -1,12 +1,15 @@
 """What every driver that keeps snapshots does with them."""
 
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 import pytest
 
 from conformance.under_test import STEP, Bench, FullDriver
-from novacron.core.driver import Capability
-from novacron.core.errors import Rejected
+from novacron.core.driver import Accepted, Capability
+from novacron.core.errors import Busy, Rejected
 from novacron.core.machine import MachinePlan, MachineRef, Power
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder, Snapshots
 
@@ -29,11 +32,21 @@ async def there(driver: Snapshotting, ref: MachineRef) -> dict[str, Snapshot]:
     return {each.name: each for each in await driver.snapshots(ref)}
 
 
+async def given(bench: Bench, order: Callable[[], Awaitable[Accepted]]) -> None:
+    """Give an order once the last one has wholly ended, which may be a moment after it shows."""
+    for _ in range(60):
+        with suppress(Busy):
+            await order()
+            return
+        await bench.pass_time(STEP)
+    raise AssertionError("the host was busy all the time")
+
+
 async def taken(
     bench: Bench, driver: Snapshotting, plan: MachinePlan, order: SnapshotOrder
 ) -> Snapshot:
     """Take a snapshot and return it."""
-    await driver.take_snapshot(plan.ref, order)
+    await given(bench, partial(driver.take_snapshot, plan.ref, order))
     for _ in range(60):
         if found := (await there(driver, plan.ref)).get(order.name):
             return found
@@ -48,7 +61,7 @@ async def restored(
 ) -> None:
     """Go back to a snapshot."""
     for _ in range(60):
-        await driver.restore_snapshot(plan.ref, order)
+        await given(bench, partial(driver.restore_snapshot, plan.ref, order))
         found = (await there(driver, plan.ref))[order.snapshot]
         if found.restored == order.request:
             return
@@ -59,7 +72,7 @@ async def restored(
 async def removed(bench: Bench, driver: Snapshotting, plan: MachinePlan, name: str) -> None:
     """Remove a snapshot."""
     for _ in range(60):
-        await driver.remove_snapshot(plan.ref, name)
+        await given(bench, partial(driver.remove_snapshot, plan.ref, name))
         if name not in await there(driver, plan.ref):
             return
         await bench.pass_time(STEP)
@@ -137,7 +150,8 @@ async def test_a_request_goes_back_once_however_often_it_is_made(
     await bench.created(keeper, plan)
     await taken(bench, keeper, plan, SnapshotOrder("one"))
     await restored(bench, keeper, plan, RestoreOrder("one", "r1"))
-    await bench.after(keeper.set_power(plan.ref, Power.ON), keeper, plan.ref)
+    await given(bench, partial(keeper.set_power, plan.ref, Power.ON))
+    await bench.settled(keeper, plan.ref)
     again = bench.connect()
     assert isinstance(again, Snapshots)
     await again.restore_snapshot(plan.ref, RestoreOrder("one", "r1"))
