@@ -25,7 +25,7 @@ import libvirt
 from bench.cluster import Cluster, Operator, throwaway_cluster
 from bench.contenders import Launch, NovaCron
 from bench.machines import API_VERSION, NAMESPACE
-from bench.plain_libvirt import PREFIX, by_the_binding, model_of
+from bench.plain_libvirt import PREFIX, bare_definition, by_the_binding, model_of
 from bench.report import at_most, conclude, show_table
 from novacron.localcluster.hypervisor import Fleet, Hypervisor
 
@@ -271,9 +271,7 @@ def _twin(connection: libvirt.virConnect, name: str) -> str:
     uid = domain.UUIDString()
     pool = connection.storagePoolLookupByName("novacron")
     root = f"{uid}-root.qcow2"
-    disk = ET.fromstring(pool.storageVolLookupByName(root).XMLDesc())
-    for tag in ("key", "allocation", "physical"):
-        disk.remove(cast("ET.Element", disk.find(tag)))
+    disk = ET.fromstring(bare_definition(pool.storageVolLookupByName(root)))
     cast("ET.Element", disk.find("name")).text = f"{TWIN}-root.qcow2"
     pool.createXML(ET.tostring(disk, encoding="unicode"))
     xml: str = domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)

@@ -26,6 +26,7 @@ import libvirt
 from bench.cluster import Cluster, Operator, throwaway_cluster
 from bench.libvirt_speed import WithImages
 from bench.machines import API_VERSION, NAMESPACE
+from bench.plain_libvirt import bare_definition
 from bench.report import at_most, conclude, show_table
 from novacron.guests.builtin import builtin
 from novacron.localcluster.hypervisor import Fleet
@@ -237,13 +238,10 @@ def _make_twin(fleet: Fleet) -> None:
 
 def _copied(pool: libvirt.virStoragePool, name: str) -> str:
     """Make a volume like another, with nothing in it but what is beneath it."""
-    volume = ET.fromstring(pool.storageVolLookupByName(name).XMLDesc())
+    volume = ET.fromstring(bare_definition(pool.storageVolLookupByName(name)))
     found = volume.find("name")
     assert found is not None
     found.text = f"twin-{name}"
-    for tag in ("key", "allocation", "physical"):
-        if (old := volume.find(tag)) is not None:
-            volume.remove(old)
     pool.createXML(ET.tostring(volume, encoding="unicode"))
     return found.text
 

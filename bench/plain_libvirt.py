@@ -13,12 +13,14 @@ import time
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import libvirt
 
-__all__ = ["PREFIX", "by_the_binding", "model_of"]
+from novacron.drivers.libvirt.pool import read_volume
+
+__all__ = ["PREFIX", "bare_definition", "by_the_binding", "model_of"]
 
 PREFIX = "plain-"
 POOL = "novacron"
@@ -36,9 +38,9 @@ def model_of(connection: libvirt.virConnect, domain: libvirt.virDomain) -> dict[
         "uid": uid,
         "name": domain.name(),
         "xml": domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE),
-        "root": _definition(pool.storageVolLookupByName(f"{uid}-root.qcow2")),
-        "seed": _definition(volume),
-        "bytes": base64.b64encode(_content(connection, volume)).decode(),
+        "root": bare_definition(pool.storageVolLookupByName(f"{uid}-root.qcow2")),
+        "seed": bare_definition(volume),
+        "bytes": base64.b64encode(read_volume(volume)).decode(),
     }
 
 
@@ -54,21 +56,13 @@ def by_the_binding(models: Sequence[dict[str, str]], count: int) -> float:
     return float(done.stdout)
 
 
-def _definition(volume: libvirt.virStorageVol) -> str:
+def bare_definition(volume: libvirt.virStorageVol) -> str:
+    """Return the XML by which another volume like this one is made."""
     tree = ET.fromstring(volume.XMLDesc())
     for tag in OF_LIBVIRT:
         if (found := tree.find(tag)) is not None:
             tree.remove(found)
     return ET.tostring(tree, encoding="unicode")
-
-
-def _content(connection: libvirt.virConnect, volume: libvirt.virStorageVol) -> bytes:
-    stream, found = connection.newStream(), bytearray()
-    volume.download(stream, 0, 0)
-    while chunk := cast("bytes", stream.recv(65536)):
-        found += chunk
-    stream.finish()
-    return bytes(found)
 
 
 def _make(connection: libvirt.virConnect, model: dict[str, str], numbers: Sequence[int]) -> None:

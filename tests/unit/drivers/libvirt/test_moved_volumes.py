@@ -57,6 +57,14 @@ async def moved(pair: Pair, here: Mover, there: Mover, plan: MachinePlan) -> Obs
     return await pair.settled(there, "b")
 
 
+async def about_to_go(pair: Pair, here: Mover) -> tuple[MachinePlan, MachinePlan]:
+    """Have a machine with a volume on host a; return it as it is there, and as it is to be on b."""
+    plan = replace(pair.plan("a"), volumes=(Volume("data", 16, reclaim=Reclaim.DELETE),))
+    await here.create(plan)
+    await pair.settled(here, "a")
+    return plan, replace(plan, ref=pair.plan("b").ref)
+
+
 @pytest.mark.parametrize("power", list(Power))
 async def test_only_a_guest_that_is_up_to_be_sent_is_ended_with_the_move(
     tmp_path: Path, power: Power
@@ -112,11 +120,8 @@ async def test_a_disk_of_which_only_a_part_has_come_is_not_taken_for_one(tmp_pat
     """A machine whose host is lost amid a copy does not begin with it, nor is it left for ever."""
     async with real(tmp_path, pool="novacron") as pair:
         here, there = pair.connect("a"), pair.connect("b")
-        plan = replace(pair.plan("a"), volumes=(Volume("data", 16, reclaim=Reclaim.DELETE),))
-        await here.create(plan)
-        await pair.settled(here, "a")
+        plan, coming = await about_to_go(pair, here)
         before = pair.left_behind()
-        coming = replace(plan, ref=pair.plan("b").ref)
         assert await there.out_of_reach(coming) == "its first disk"
         await there.welcome(coming, await here.pack(plan.ref))
         assert await there.out_of_reach(coming) == "its first disk, which came only in part"
@@ -135,11 +140,8 @@ async def test_half_a_volume_is_nobodys_to_attach_and_goes_when_it_is_deleted(
     """Its machine is still where it was, and the copy ended with its host or with the operator."""
     async with real(tmp_path, pool="novacron") as pair:
         here, there = pair.connect("a"), pair.connect("b")
-        plan = replace(pair.plan("a"), volumes=(Volume("data", 16, reclaim=Reclaim.DELETE),))
-        await here.create(plan)
-        await pair.settled(here, "a")
+        plan, coming = await about_to_go(pair, here)
         before = pair.left_behind()
-        coming = replace(plan, ref=pair.plan("b").ref)
         await there.welcome(coming, await here.pack(plan.ref))
         half = volume_id(plan.ref.name, "data", plan.ref.uid)
         file = f"volume-default.{half}.qcow2"
