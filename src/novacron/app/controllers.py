@@ -27,6 +27,7 @@ from novacron.controllers.reconciler import MachineReconciler, always
 from novacron.controllers.referred import ReferredController
 from novacron.controllers.related import Related
 from novacron.core.surroundings import Reference
+from novacron.families.seal import Seal
 from novacron.runtime.cache import Cache
 from novacron.runtime.client import Client
 from novacron.runtime.controller import Controller, anything
@@ -66,6 +67,7 @@ class Controllers:
     metrics: RuntimeMetrics
     makers: dict[str, MakeDriver]
     now: Callable[[], datetime]
+    seal: Seal
     events: Events = field(init=False)
     ledger: Ledger = field(init=False)
     holders: VolumeHolders = field(default_factory=VolumeHolders)
@@ -100,7 +102,7 @@ class Controllers:
         self.ledger.follow_namespaces(self._cache(NAMESPACES, ("",)))
         for family in self.families:
             for resource, make in family.machines:
-                self._add_machines(family, resource, make())
+                self._add_machines(family, resource, make(self.seal))
 
     def check(self) -> str | None:
         """Say which cache is not filled yet, or nothing when all are."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,9 +11,11 @@ from prometheus_client import CollectorRegistry
 
 from novacron.app.controllers import Controllers
 from novacron.app.registry import chosen
+from novacron.app.rights import RECORDS
 from novacron.app.settings import Settings
 from novacron.app.webhooks import webhook_upkeep
 from novacron.controllers.drivers import MakeDriver
+from novacron.families.seal import Seal
 from novacron.runtime.bind import Bind
 from novacron.runtime.claims import Claims
 from novacron.runtime.client import Client
@@ -20,7 +23,9 @@ from novacron.runtime.leases import ApiLeases
 from novacron.runtime.membership import Membership
 from novacron.runtime.metrics import RuntimeMetrics
 from novacron.runtime.ownership import Ownership, Sole
+from novacron.runtime.resource import Key
 from novacron.runtime.server import StatusServer
+from novacron.runtime.shared_key import KEY_BYTES, shared_key
 from novacron.runtime.webhook_upkeep import WebhookUpkeep
 
 __all__ = ["Operator", "utc_now"]
@@ -42,6 +47,8 @@ class Operator:
     makers: dict[str, MakeDriver]
     now: Callable[[], datetime] = utc_now
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    # Until it is known what all replicas seal with, nobody's records are believed.
+    seal: Seal = field(default_factory=lambda: Seal(secrets.token_bytes(KEY_BYTES)), repr=False)
 
     async def run(self) -> None:
         """Work until told to stop or something ends that must not; then leave in good order."""
@@ -60,6 +67,7 @@ class Operator:
                 metrics,
                 self.makers,
                 self.now,
+                self.seal,
             )
             for collector in controllers.collectors:
                 registry.register(collector)
@@ -105,6 +113,7 @@ class Operator:
     async def _work(
         self, controllers: Controllers, ownership: Ownership, upkeep: WebhookUpkeep | None
     ) -> None:
+        self.seal.key = await shared_key(self.client, Key(self.settings.namespace, RECORDS))
         if upkeep:
             await upkeep.server.start(await upkeep.secret.load())
         owning = asyncio.create_task(ownership.run(), name="ownership")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from novacron.controllers.ports import MachineKind, ReferredKind
 from novacron.families.novacron.host_translate import HostKind
+from novacron.families.seal import Seal
 from novacron.runtime.resource import Resource
 
 __all__ = ["FAMILIES", "HOSTS", "HOST_KIND", "VIRTUAL_MACHINES", "Family", "chosen"]
@@ -26,24 +27,26 @@ HOST_KIND = HostKind()
 class Family:
     """One API group: the module of its kinds, those that declare machines, and what those need.
 
-    ``reported`` are those of the latter that say in their status who needs them.
+    ``reported`` are those of the latter that say in their status who needs them. Who reads machines
+    has a seal, which shows what we wrote ourselves.
     """
 
     name: str
     kinds: str
-    machines: tuple[tuple[Resource, Callable[[], MachineKind]], ...]
+    machines: tuple[tuple[Resource, Callable[[Seal], MachineKind]], ...]
     related: tuple[Resource, ...] = ()
     reported: tuple[tuple[Resource, Callable[[], ReferredKind]], ...] = ()
     made_in_kubevirt: bool = False
 
 
-def _virtual_machine() -> MachineKind:
+def _virtual_machine(seal: Seal) -> MachineKind:
     from novacron.families.novacron.translate import VirtualMachineKind  # noqa: PLC0415
 
-    return VirtualMachineKind()
+    return VirtualMachineKind(seal)
 
 
-def _viti_machine() -> MachineKind:
+def _viti_machine(_: Seal) -> MachineKind:
+    # What its records say anybody may ask for who may write them.
     from novacron.families.viti.translate import MachineKind as Machine  # noqa: PLC0415
 
     return Machine()

@@ -16,6 +16,7 @@ __all__ = [
     "OPERATOR",
     "OWN",
     "RBAC_API",
+    "RECORDS",
     "WEBHOOKS",
     "beyond_machines",
     "far_kubevirt",
@@ -29,6 +30,8 @@ Manifest = dict[str, Any]
 OPERATOR = "novacron-operator"
 WEBHOOKS = "novacron"
 CERTIFICATES = "novacron-webhook-certificates"
+# What records in machines are sealed with.
+RECORDS = "novacron-records"
 RBAC_API = "rbac.authorization.k8s.io/v1"
 RBAC_GROUP = "rbac.authorization.k8s.io"
 ADMISSION = "admissionregistration.k8s.io"
@@ -69,8 +72,8 @@ HAPPENINGS = [_rule("", ["events"], ["create", "patch"])]
 OWN = [
     # runtime.leases: heartbeats, leadership and shards
     _rule("coordination.k8s.io", ["leases"], ["get", "list", "create", "update", "delete"]),
-    # runtime.certificates: a plain creation cannot be limited by name. app.libvirt gets the
-    # credentials of hosts, which users name as they like.
+    # runtime.certificates and runtime.shared_key: a plain creation cannot be limited by name.
+    # app.libvirt gets the credentials of hosts, which users name as they like.
     _rule("", ["secrets"], ["create", "get"]),
     _rule("", ["secrets"], ["patch"], [CERTIFICATES]),
     # app.images: what the cluster adds to the catalogue of images, under a name that is a setting

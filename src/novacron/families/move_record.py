@@ -1,11 +1,11 @@
 """How a machine is asked to move, how the decision is recorded, and how it went.
 
 For machines of every family: the request and the record of a decision are annotations, so that
-one write turns the one into the other; how the move goes is in the status. Whoever replaces an
-object takes its annotations away, so that a move which has begun is known by the status alone.
+one write turns the one into the other; how the move goes is in the status. The record is sealed.
+Whoever replaces an object takes its annotations away, so that a move which has begun is known by
+the status alone.
 """
 
-import json
 from dataclasses import fields
 from typing import Any
 
@@ -18,6 +18,7 @@ from novacron.core.move import (
     MoveResult,
 )
 from novacron.families.device_record import devices_of, written_devices
+from novacron.families.seal import UNCHECKED, Seal
 from novacron.families.wording import time_of, written_time
 
 __all__ = [
@@ -42,6 +43,7 @@ MIGRATE_CANCEL = "novacron.io/migrate-cancel"
 ANYWHERE = "any"
 # The decision, written before anything is done: where a machine moves to.
 MOVE = "novacron.io/move"
+PURPOSE = "move"
 RECORDED = frozenset(each.name for each in fields(Move))
 
 
@@ -57,14 +59,14 @@ def request_of(obj: Object) -> MoveRequest | None:
     )
 
 
-def move_of(obj: Object) -> tuple[Move | None, bool]:
+def move_of(obj: Object, seal: Seal = UNCHECKED) -> tuple[Move | None, bool]:
     """Return the move under way, and whether the record of one that has ended is still there.
 
-    A copy of another object's record is not ours, and one that somebody wrote into is none.
+    A copy of another object's record is not ours, and one that somebody else wrote is none.
     """
     text = (obj["metadata"].get("annotations") or {}).get(MOVE)
-    move = _recorded(text, obj["metadata"]["uid"]) if text else None
     written = (obj.get("status") or {}).get("migration") or {}
+    move = _recorded(text, obj["metadata"]["uid"], written.get("id"), seal) if text else None
     if move is None:
         begun = _begun(written)
         return begun, bool(text) and begun is None
@@ -72,15 +74,20 @@ def move_of(obj: Object) -> tuple[Move | None, bool]:
     return (None, True) if ended else (move, False)
 
 
-def _recorded(text: str, uid: str) -> Move | None:
-    """Return the move that an annotation tells of; what a later version added is left out."""
+def _recorded(text: str, uid: str, last: str | None, seal: Seal) -> Move | None:
+    """Return the move that an annotation tells of; what a later version added is left out.
+
+    One that was kept and put back after ``last``, a later move, is over.
+    """
+    record = seal.opened(PURPOSE, text)
+    if record is None or record.get("uid") != uid:
+        return None
+    if last not in (record.get("id"), record.get("after")):
+        return None
     try:
-        record = json.loads(text)
-        if record["uid"] != uid:
-            return None
         known = {name: value for name, value in record.items() if name in RECORDED}
         return Move(**known | {"devices": devices_of(record.get("devices"))})
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError):
         return None
 
 
@@ -99,11 +106,13 @@ def _begun(written: Object) -> Move | None:
     )
 
 
-def with_move(obj: Object, move: Move) -> Object:
+def with_move(obj: Object, move: Move, seal: Seal = UNCHECKED) -> Object:
     """Return the object with the placer's word in place of the request."""
+    before = (obj.get("status") or {}).get("migration") or {}
     record: Object = {
         "uid": obj["metadata"]["uid"],
         "id": move.id,
+        "after": before.get("id"),
         "source": move.source,
         "target": move.target,
         "live": move.live,
@@ -112,7 +121,7 @@ def with_move(obj: Object, move: Move) -> Object:
     }
     if move.devices:
         record["devices"] = written_devices(move.devices)
-    return _annotated(without_move(obj), {MOVE: json.dumps(record, sort_keys=True)})
+    return _annotated(without_move(obj), {MOVE: seal.closed(PURPOSE, record)})
 
 
 def without_move(obj: Object) -> Object:

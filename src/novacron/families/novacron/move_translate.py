@@ -9,6 +9,7 @@ from novacron.core.move import MovePolicy
 from novacron.core.quantity import parse_bandwidth
 from novacron.families.move_record import MIGRATE_CANCEL, last_move, move_of, request_of
 from novacron.families.novacron.placement_record import wants_elsewhere
+from novacron.families.seal import Seal
 
 __all__ = ["booked", "move_fields"]
 
@@ -26,19 +27,19 @@ def policy_of(spec: Object) -> MovePolicy:
     )
 
 
-def booked(obj: Object, holding: Callable[[Object], Holding | None]) -> Holding | None:
+def booked(obj: Object, holding: Callable[[Object], Holding | None], seal: Seal) -> Holding | None:
     """Return what is reserved for a machine where it moves to, with other devices."""
-    move, _ = move_of(obj)
+    move, _ = move_of(obj, seal)
     held = None if move is None else holding(obj)
     if move is None or held is None:
         return None
     return replace(held, host=move.target, devices=move.devices)
 
 
-def move_fields(obj: Object) -> dict[str, Any]:
+def move_fields(obj: Object, seal: Seal) -> dict[str, Any]:
     """Return all that a machine's object says of moves."""
     metadata, status = obj["metadata"], obj.get("status") or {}
-    move, over = move_of(obj)
+    move, over = move_of(obj, seal)
     return {
         "move_policy": policy_of(obj["spec"]),
         "move_request": request_of(obj),
@@ -46,7 +47,7 @@ def move_fields(obj: Object) -> dict[str, Any]:
         "move": move,
         "move_over": over,
         "last_move": last_move(status),
-        "wishes_changed": wants_elsewhere(obj),
+        "wishes_changed": wants_elsewhere(obj, seal),
         "guest_cpu": status.get("guestCpu") or "",
         "leftovers": frozenset(status.get("leftoverHosts") or ()),
         "unreached": frozenset(status.get("unreachedHosts") or ()),

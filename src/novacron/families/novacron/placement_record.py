@@ -1,6 +1,6 @@
 """The placer's word on a VirtualMachine: where it will be made, and what was asked for then.
 
-An annotation, written together with our finalizer before anything is done.
+An annotation, written together with our finalizer before anything is done, and sealed.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ import orjson
 
 from novacron.core.placement import Placement
 from novacron.families.device_record import devices_of, written_devices
+from novacron.families.seal import Seal
 from novacron.families.wording import amounts, written_amounts
 
 __all__ = ["PLACEMENT", "recorded", "wants_elsewhere", "written_record"]
@@ -20,6 +21,7 @@ __all__ = ["PLACEMENT", "recorded", "wants_elsewhere", "written_record"]
 Object = dict[str, Any]
 
 PLACEMENT = "novacron.io/placement"
+PURPOSE = "placement"
 WISHES = ("nodeSelector", "affinity", "tolerations")
 
 
@@ -30,24 +32,24 @@ class _Record:
     wishes: str | None
 
 
-def recorded(obj: Object) -> Placement | None:
+def recorded(obj: Object, seal: Seal) -> Placement | None:
     """Return what is on record; a copy of another object's is not ours."""
-    record = _of(obj)
+    record = _of(obj, seal)
     return record.placement if record and record.uid == obj["metadata"]["uid"] else None
 
 
-def wants_elsewhere(obj: Object) -> bool:
+def wants_elsewhere(obj: Object, seal: Seal) -> bool:
     """Say whether its owner may want it elsewhere than when it was last placed.
 
     Where it is, is known by its status, and what was wanted then by its record alone.
     """
-    record = _of(obj)
+    record = _of(obj, seal)
     if record is None:
         return bool((obj.get("status") or {}).get("nodeName"))
     return record.wishes not in (None, _wishes(obj))
 
 
-def written_record(obj: Object, placement: Placement) -> str:
+def written_record(obj: Object, placement: Placement, seal: Seal) -> str:
     """Return a placement as the annotation has it."""
     record: Object = {"uid": obj["metadata"]["uid"], "host": placement.host, "wishes": _wishes(obj)}
     record |= written_amounts(placement.reserved) or {}
@@ -55,19 +57,21 @@ def written_record(obj: Object, placement: Placement) -> str:
         record["because"] = placement.because
     if placement.devices:
         record["devices"] = written_devices(placement.devices)
-    return json.dumps(record, sort_keys=True)
+    return seal.closed(PURPOSE, record)
 
 
-def _of(obj: Object) -> _Record | None:
+def _of(obj: Object, seal: Seal) -> _Record | None:
     text = (obj["metadata"].get("annotations") or {}).get(PLACEMENT)
-    return _read(text) if text else None
+    return _read(text, seal) if text else None
 
 
 @lru_cache(maxsize=512)  # many ask for it again while a machine is made
-def _read(text: str) -> _Record | None:
-    """Return what an annotation says; one that somebody wrote into says nothing."""
+def _read(text: str, seal: Seal) -> _Record | None:
+    """Return what an annotation says; one that somebody else wrote says nothing."""
+    record = seal.opened(PURPOSE, text)
+    if record is None:
+        return None
     try:
-        record = json.loads(text)
         placement = Placement(
             record["host"],
             amounts(record),

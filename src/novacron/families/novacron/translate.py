@@ -7,7 +7,7 @@ lists there are no defaults: Argo CD compares lists as a whole and would see a d
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -53,6 +53,7 @@ from novacron.families.novacron.volume_translate import (
     volume_of,
     written_volumes,
 )
+from novacron.families.seal import UNCHECKED, Seal
 from novacron.families.snapshot_record import wishes_of, written_snapshots
 from novacron.families.update import restart_allowed, restart_at_once
 from novacron.families.wording import (
@@ -71,19 +72,21 @@ Object = dict[str, Any]
 DEFAULT_DISK = "10Gi"
 
 
+@dataclass(frozen=True, slots=True)
 class VirtualMachineKind:
-    """How a VirtualMachine says "machine"."""
+    """How a VirtualMachine says "machine"; ``seal`` tells our own records from others'."""
 
-    finalizer = "novacron.io/machine"
+    seal: Seal = UNCHECKED
+    finalizer: str = "novacron.io/machine"
 
     def machine(self, obj: Object) -> Machine:
         """Return the machine an object declares; raise Rejected when it cannot be one."""
         with as_the_schema_says():
-            return _machine(obj)
+            return _machine(obj, self.seal)
 
     def holding(self, obj: Object) -> Holding | None:
         """Return what is reserved for it, without parsing more of the object than that."""
-        record = _placement(obj)
+        record = _placement(obj, self.seal)
         if record is None:
             return None
         # A machine that is to shrink holds what it still has until it has shrunk.
@@ -99,11 +102,11 @@ class VirtualMachineKind:
 
     def booking(self, obj: Object) -> Holding | None:
         """Return what is reserved for it where it moves to."""
-        return booked(obj, self.holding)
+        return booked(obj, self.holding, self.seal)
 
     def asks_to_move(self, obj: Object) -> bool:
         """Say whether it has a request to move, or wants to be placed differently than it was."""
-        return request_of(obj) is not None or wants_elsewhere(obj)
+        return request_of(obj) is not None or wants_elsewhere(obj, self.seal)
 
     def volume_ids(self, obj: Object) -> frozenset[str]:
         """Return the ids of all volumes that its machine has, had or asks for."""
@@ -121,7 +124,7 @@ class VirtualMachineKind:
         finalizers = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
         annotations = {
             **(metadata.get("annotations") or {}),
-            PLACEMENT: written_record(obj, placement),
+            PLACEMENT: written_record(obj, placement, self.seal),
         }
         changed = {
             **metadata,
@@ -132,7 +135,8 @@ class VirtualMachineKind:
 
     def moving(self, obj: Object, placement: Placement, move: Move | None) -> Object:
         """Return the object with the record of a move in place of all requests; None is none."""
-        return self.placed(without_move(obj) if move is None else with_move(obj, move), placement)
+        changed = without_move(obj) if move is None else with_move(obj, move, self.seal)
+        return self.placed(changed, placement)
 
     def unplaced(self, obj: Object) -> Object:
         """Return the object without finalizer and record, for a machine that was never made."""
@@ -186,13 +190,13 @@ class VirtualMachineKind:
         }
 
 
-def _machine(obj: Object) -> Machine:
+def _machine(obj: Object, seal: Seal) -> Machine:
     metadata, spec, status = obj["metadata"], obj["spec"], obj.get("status") or {}
     template = spec["template"]["spec"]
     nics = tuple(_nic(network) for network in template.get("networks") or ())
     hooks, snapshots = hooks_of(template.get("lifecycle")), wishes_of(spec, status)
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
-    record = _placement(obj)
+    record = _placement(obj, seal)
     volumes = tuple(volume_of(each) for each in template.get("volumes") or ())
     ids = [each.id_for(metadata["name"], metadata["uid"]) for each in volumes]
     detached = listed(status, but=ids)
@@ -225,21 +229,21 @@ def _machine(obj: Object) -> Machine:
         host=record.host if record else None,
         reserved=record.reserved if record else None,
         devices=record.devices if record else (),
-        placed_because=_because(obj, record),
+        placed_because=_because(obj, record, seal),
         refused_hosts=frozenset(status.get("refusedHosts") or ()),
         conditions=conditions_of(status),
         usage=_usage(status.get("resources")),
         snapshots=snapshots,
-        **move_fields(obj),
+        **move_fields(obj, seal),
     )
 
 
-def _placement(obj: Object) -> Placement | None:
+def _placement(obj: Object, seal: Seal) -> Placement | None:
     """Return where the machine is or will be, and what is reserved for it there.
 
     The status tells as soon as there is one. Before, it is the record that was written together
     with the finalizer. A copy of another object's record is not ours, one of a host that refused
-    the machine is void, and one that somebody wrote into is none: the placer then finds out.
+    the machine is void, and one that somebody else wrote is none: the placer then finds out.
     """
     status = obj.get("status") or {}
     if host := status.get("nodeName"):
@@ -248,16 +252,16 @@ def _placement(obj: Object) -> Placement | None:
             # Written when storage classes were not reserved: what the machine has is its own.
             reserved = replace(reserved, shares=listed(status).shares)
         return Placement(host, reserved, devices_of(status.get("devices")))
-    record = recorded(obj)
+    record = recorded(obj, seal)
     void = record is None or record.host in (status.get("refusedHosts") or ())
     return None if void else record
 
 
-def _because(obj: Object, placement: Placement | None) -> str:
+def _because(obj: Object, placement: Placement | None, seal: Seal) -> str:
     """Return why the machine is where it is, as long as it is where it was placed."""
     if placement is None or placement.because:
         return placement.because if placement else ""
-    record = recorded(obj)
+    record = recorded(obj, seal)
     return record.because if record and record.host == placement.host else ""
 
 

@@ -1,0 +1,100 @@
+"""Records in annotations: only our own word counts, and only for what it was given."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from machines import virtual_machine
+from novacron.core.devices import HostDevice
+from novacron.core.machine import Resources
+from novacron.core.move import Move, MoveReport, MoveResult
+from novacron.core.placement import Placement
+from novacron.families.move_record import MOVE, move_of, with_move, written_move
+from novacron.families.novacron.placement_record import PLACEMENT
+from novacron.families.novacron.translate import VirtualMachineKind
+from novacron.families.seal import UNCHECKED, Seal
+
+Object = dict[str, Any]
+
+OURS = Seal(b"k" * 32)
+KIND = VirtualMachineKind(OURS)
+DISKS = HostDevice("0000:00:1f.2", "storage", "intel", "sata", 0)
+PLACED = Placement("a", Resources(1, 512, 1024))
+FORGERS = [UNCHECKED, Seal(b"x" * 32)]
+
+
+def stored(**status: Any) -> Object:
+    body = virtual_machine("vm", "here")
+    body["metadata"] |= {"uid": "u-1", "generation": 1}
+    return body | {"status": status}
+
+
+def tampered(obj: Object, annotation: str, **changed: Any) -> Object:
+    """Return the object with another record, its seal as it was."""
+    notes = obj["metadata"]["annotations"]
+    record = json.loads(notes[annotation]) | changed
+    notes = {**notes, annotation: json.dumps(record, sort_keys=True)}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": notes}}
+
+
+def test_what_we_sealed_is_read_as_it_was() -> None:
+    """By every operator that has the key."""
+    obj = KIND.placed(stored(), replace(PLACED, devices=(DISKS,)))
+    again = VirtualMachineKind(Seal(OURS.key)).machine(obj)
+    assert (again.host, again.devices) == ("a", (DISKS,))
+
+
+@pytest.mark.parametrize("forger", FORGERS)
+def test_a_placement_that_somebody_else_wrote_is_none(forger: Seal) -> None:
+    """Whoever may edit a machine could else have any device of any host."""
+    forged = VirtualMachineKind(forger).placed(stored(), replace(PLACED, devices=(DISKS,)))
+    assert KIND.machine(forged).host is None
+    assert KIND.holding(forged) is None
+
+
+def test_a_placement_that_somebody_wrote_into_is_none() -> None:
+    """One word of it is enough."""
+    obj = KIND.placed(stored(), PLACED)
+    assert KIND.machine(tampered(obj, PLACEMENT)).host == "a"
+    assert KIND.machine(tampered(obj, PLACEMENT, host="b")).host is None
+
+
+@pytest.mark.parametrize("forger", FORGERS)
+def test_a_move_that_somebody_else_wrote_is_taken_away(forger: Seal) -> None:
+    """And goes on for nobody."""
+    forged = with_move(stored(), Move("7", "a", "b", live=False, lost=True), forger)
+    assert move_of(forged, OURS) == (None, True)
+
+
+def test_one_record_does_not_pass_for_another() -> None:
+    """A seal says what it was given for."""
+    obj = KIND.moving(stored(), PLACED, Move("7", "a", "b"))
+    notes = obj["metadata"]["annotations"]
+    notes[MOVE], notes[PLACEMENT] = notes[PLACEMENT], notes[MOVE]
+    assert KIND.machine(obj).host is None
+    assert KIND.machine(obj).move is None
+
+
+@pytest.mark.parametrize("since", ["9", None])
+def test_a_move_that_is_over_does_not_begin_again(since: str | None) -> None:
+    """Somebody may have kept its record, and put it back when the machine had moved on."""
+    first = Move("7", "a", "b", devices=(DISKS,))
+    before = {"id": "5", "progress": 0, "result": "Succeeded"}
+    obj = with_move(stored(migration=before), first, OURS)
+    assert move_of(obj, OURS) == (first, False)
+    later = MoveReport(since or "", "b", "c", result=MoveResult.SUCCEEDED)
+    obj = {**obj, "status": {"migration": written_move(later)}}
+    assert move_of(obj, OURS) == (None, True)
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", "{}", '{"seal": 7}', '{"seal": "\\u00e9"}'])
+def test_a_text_that_is_no_record_is_none(text: str) -> None:
+    """Whatever it is."""
+    assert OURS.opened("placement", text) is None
+
+
+def test_nobody_reads_the_key_where_the_seal_is_shown() -> None:
+    """Values end up in logs."""
+    assert "kkk" not in repr(Seal(b"k" * 32))
