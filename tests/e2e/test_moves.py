@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from api import Refused
 from e2e.conftest import Stage
 from machines import condition, virtual_machine
 from novacron.core.machine import Power
@@ -371,6 +372,24 @@ def drained(obj: Object) -> tuple[str | None, ...]:
     """Return what a host says of how far its machines have left."""
     said = condition(obj, "Drained")
     return said.get("status"), said.get("reason"), said.get("message")
+
+
+def test_a_machine_that_was_on_its_way_to_a_drained_host_leaves_it_again(stage: Stage) -> None:
+    """Until then the host is not drained, and nobody can delete it."""
+    here, there = pair(stage, **SLOWLY)
+    placed(stage, "late", here)
+    annotate(stage, "late", migrate_to=there)
+    stage.until("late", lambda obj: obj["status"]["phase"] == "Migrating")
+    stage.api.patch_host(there, {"spec": {"drain": {}}})
+    coming = ("False", "Draining", "1 machine is on the way to it")
+    stage.until_host(there, lambda obj: drained(obj) == coming)
+    with pytest.raises(Refused, match=f"host {there} cannot go: 1 machine is on the way to it"):
+        stage.api.delete_host(there)
+    told = novacron(stage, "host", "remove", there, namespaced=False, fails=True)
+    assert f"{stage.namespace}/late" in told.stderr
+    waited = novacron(stage, "host", "drain", there, "--wait", namespaced=False)
+    assert f"{there}: {coming[2]}" in waited.stderr
+    assert hosts_of(stage, "late") == [(here, Power.ON)]
 
 
 def test_a_drain_without_consent_leaves_what_cannot_move_and_says_why(stage: Stage) -> None:

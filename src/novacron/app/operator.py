@@ -78,7 +78,7 @@ class Operator:
                 self.settings,
                 self.client,
                 lambda: ownership.leader,
-                controllers.ledger.machines_on,
+                controllers.ledger.occupancy,
             )
             server = self._status_server(registry, controllers, upkeep)
             await server.start()

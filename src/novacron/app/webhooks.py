@@ -1,11 +1,12 @@
 """The operator's webhooks: what they check, where they are reached, and their upkeep."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from novacron.app.registry import HOSTS
 from novacron.app.rights import CERTIFICATES, WEBHOOKS
 from novacron.app.settings import Settings
+from novacron.controllers.ledger import Occupancy
 from novacron.runtime.admission import Webhooks
 from novacron.runtime.bind import Bind
 from novacron.runtime.certificates import CertificateSecret
@@ -20,7 +21,7 @@ from novacron.runtime.webhook_configuration import (
 )
 from novacron.runtime.webhook_upkeep import WebhookUpkeep
 
-__all__ = ["webhook_upkeep"]
+__all__ = ["deletion_of", "webhook_upkeep"]
 
 SERVICE = "novacron-webhook"
 
@@ -29,13 +30,13 @@ def webhook_upkeep(
     settings: Settings,
     client: Client,
     leads: Callable[[], bool],
-    machines_on: Callable[[str], Collection[str]],
+    occupancy: Callable[[str], Occupancy],
 ) -> WebhookUpkeep | None:
     """Return the webhooks, ready to be started, or None when they are switched off."""
     bind = Bind.parse(settings.webhook_bind_addr, purpose="webhooks", flag="--webhook-bind-addr")
     if bind is None:
         return None
-    webhooks = _handlers(machines_on)
+    webhooks = _handlers(occupancy)
     return WebhookUpkeep(
         server=WebhookServer(webhooks, bind),
         secret=CertificateSecret(client, Key(settings.namespace, CERTIFICATES), _names(settings)),
@@ -44,20 +45,23 @@ def webhook_upkeep(
     )
 
 
-def _handlers(machines_on: Callable[[str], Collection[str]]) -> Webhooks:
+def _handlers(occupancy: Callable[[str], Occupancy]) -> Webhooks:
     webhooks = Webhooks()
 
     def check(host: Object, _old: Object | None, _operation: str) -> list[str]:
-        name = host["metadata"]["name"]
-        if count := len(machines_on(name)):
-            are = "machine is" if count == 1 else "machines are"
-            return [f"host {name} cannot go: {count} {are} on it; move or delete them first"]
-        return []
+        return deletion_of(host, occupancy)
 
     # What a machine or a host may say is in its definition, where it costs least: merely having
     # a webhook for machines, called or not, costs the API server as much again as storing one.
     webhooks.validate(HOSTS, check, operations=("DELETE",))
     return webhooks
+
+
+def deletion_of(host: Object, occupancy: Callable[[str], Occupancy]) -> list[str]:
+    """Return what speaks against deleting a host."""
+    name = host["metadata"]["name"]
+    found = occupancy(name)
+    return [f"host {name} cannot go: {found}; move or delete them first"] if found else []
 
 
 def _names(settings: Settings) -> tuple[str, ...]:

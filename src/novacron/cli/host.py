@@ -140,12 +140,19 @@ async def _create(client: "Client", body: "Object") -> None:
 
 
 async def _machines_on(client: "Client", host: str) -> list[str]:
+    """Name the machines that are on a host, or on their way to it."""
     found = await client.list(MACHINES)
     return [
         f"{item['metadata']['namespace']}/{item['metadata']['name']}"
         for item in found
-        if status(item).get("nodeName") == host
+        if host in (status(item).get("nodeName"), _goal(item))
     ]
+
+
+def _goal(item: "Object") -> str | None:
+    """Return where a machine is on its way to."""
+    migration = status(item).get("migration") or {}
+    return None if migration.get("result") else migration.get("targetNode")
 
 
 host.add_command(drain)

@@ -90,9 +90,12 @@ class HostController:
         """Say how far the machines have left a host that is drained."""
         if host.drain is None:
             return None
-        left, moving = self.ledger.machines_on(host.name), self.ledger.moves_from(host.name)
-        if not left:
+        occupancy, moving = self.ledger.occupancy(host.name), self.ledger.moves_from(host.name)
+        left = occupancy.there
+        if not occupancy:
             return Condition("Drained", "True", "Drained", "no machine is left on it")
+        if occupancy.coming:  # ordered before the drain: it comes, and then leaves again
+            return Condition("Drained", "False", "Draining", str(occupancy))
         message = f"{len(left)} machines are left, {len(moving)} of them on their way"
         if len(left) == 1:
             message = f"1 machine is left, {'on its way' if moving else 'which stays for now'}"
@@ -150,10 +153,9 @@ class HostController:
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:
         name = obj["metadata"]["name"]
-        machines = len(self.ledger.machines_on(name))
-        if machines:
+        if occupancy := self.ledger.occupancy(name):
             # Without the host its machines could be neither reached nor removed.
-            message = f"{machines} machines are still on it; it goes when they have gone"
+            message = f"{occupancy}; it goes when they have gone"
             self.events.warning(obj, "MachinesLeft", message)
             self._leaving.add(Key("", name))
             return None

@@ -15,7 +15,7 @@ from novacron.runtime.cache import Cache, Change
 from novacron.runtime.resource import Key, Object, Resource
 from novacron.scheduler import Held, HostTable
 
-__all__ = ["Ledger", "Owner"]
+__all__ = ["Ledger", "Occupancy", "Owner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,24 @@ class Owner:
 
     resource: Resource
     key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """The UIDs of machines that are on a host, and of those that are on their way to it."""
+
+    there: frozenset[str]
+    coming: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.there or self.coming)
+
+    def __str__(self) -> str:
+        """Say how many there are, for whoever wants to be rid of the host."""
+        parts = [f"{_counted(self.there)} on it"] if self.there else []
+        if self.coming:
+            parts.append(f"{_counted(self.coming)} on the way to it")
+        return " and ".join(parts)
 
 
 @dataclass(slots=True)
@@ -35,6 +53,7 @@ class Ledger:
     owners: dict[str, Owner] = field(default_factory=dict)
     declared: dict[str, DeclaredHost] = field(default_factory=dict)
     _on_host: dict[str, set[str]] = field(default_factory=dict)
+    _coming: dict[str, set[str]] = field(default_factory=dict)
     _addresses: dict[str, str] = field(default_factory=dict)
     _uids: dict[Owner, str] = field(default_factory=dict)
     _assumed: set[str] = field(default_factory=set)
@@ -63,6 +82,12 @@ class Ledger:
     def moves_from(self, host: str) -> frozenset[str]:
         """Return the UIDs of machines on a host for which room is taken on another one."""
         return frozenset(uid for uid in self._on_host.get(host, ()) if self._booked(uid))
+
+    def occupancy(self, host: str) -> Occupancy:
+        """Return who is on a host or on the way to it; one without either can be let go."""
+        coming = frozenset(self._coming.get(host, ()))
+        there = self.machines_on(host)
+        return Occupancy(there, coming - there)
 
     def follow_hosts(self, cache: Cache) -> None:
         """Keep the table's hosts as a cache has them."""
@@ -236,11 +261,15 @@ class Ledger:
         return held.host if held else None
 
     def _book(self, uid: str, held: Held) -> None:
+        if (before := self._booked(uid)) is not None and before != held.host:
+            self._coming[before].discard(uid)
         self._take_row(_move_of(uid), held)
+        self._coming.setdefault(held.host, set()).add(uid)
 
     def _unbook(self, uid: str) -> None:
-        if self._booked(uid) is not None:
+        if (before := self._booked(uid)) is not None:
             self.table.release(_move_of(uid))
+            self._coming[before].discard(uid)
             self._more_room()
 
     def _take(self, uid: str, held: Held) -> None:
@@ -286,6 +315,10 @@ class Ledger:
 def _move_of(uid: str) -> str:
     """Return under which name a machine holds room where it moves to."""
     return f"{uid}/move"
+
+
+def _counted(machines: frozenset[str]) -> str:
+    return "1 machine is" if len(machines) == 1 else f"{len(machines)} machines are"
 
 
 def _frees(before: Held, now: Held) -> bool:
