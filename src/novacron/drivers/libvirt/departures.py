@@ -22,7 +22,9 @@ from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.travel import (
     SENT,
     adapted,
+    is_marked_as_sent,
     marked_as_sent,
+    unmarked,
     with_plain_cpu,
     without_hardware,
 )
@@ -87,7 +89,8 @@ def depart(domain: Domain, route: Route, policy: MovePolicy) -> None:
     if domain.power is Power.ON:
         handle.migrateToURI3(route.uri, _wishes(handle, route, policy), _flags(route, policy))
         return
-    written = handle.XMLDesc(WRITTEN)
+    # One who died may have left the mark: what is written here stays if it is not sent after all.
+    written = unmarked(handle.XMLDesc(WRITTEN))
     flags = _flags(route, policy, cold=True)
     # It never runs, so it need not have a CPU that only one of the hosts has, nor their hardware.
     bare = without_hardware(written)
@@ -189,19 +192,20 @@ def abort(domain: Domain | None) -> None:
         return
     if progress_of(domain) is not None:
         domain.handle.abortJob()
-    elif _is_up_to_be_sent(domain.handle):
+    elif domain.running is not None and is_marked_as_sent(domain.running.text):
+        _end_or_unmark(domain)
+
+
+def _end_or_unmark(domain: Domain) -> None:
+    """End a guest that somebody wanted to send, and died; one that runs has only kept the mark.
+
+    It was started from what was written down for a move that came to nothing.
+    """
+    if domain.state == libvirt.VIR_DOMAIN_PAUSED:
         domain.handle.destroy()
-
-
-def _is_up_to_be_sent(handle: libvirt.virDomain) -> bool:
-    """Say whether a running domain is one that somebody wanted to send, and died."""
+        return
     kind, live = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_LIVE
-    try:
-        return bool(handle.metadata(kind, SENT, live))
-    except libvirt.libvirtError as error:
-        if code_of(error) == libvirt.VIR_ERR_NO_DOMAIN_METADATA:
-            return False
-        raise
+    domain.handle.setMetadata(kind, None, None, SENT, live)
 
 
 def explained(error: libvirt.libvirtError, route: Route) -> DriverError:

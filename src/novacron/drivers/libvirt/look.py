@@ -17,6 +17,7 @@ from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.defined import Defined
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
+from novacron.drivers.libvirt.travel import is_marked_as_sent
 
 __all__ = [
     "Domain",
@@ -199,13 +200,20 @@ def observed(
         recipe=mark.recipe,
         awaits_restart=_awaits_restart(domain, volumes),
         volumes=volumes,
-        drifted=None if mark.shape == configured.shape else "its definition was edited",
+        drifted=_drifted(configured),
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
         snapshots=snapshots,
         ran=running.ran if running else (),
         cpu=running.mark.cpu if running else "",
         hindered=hindered,
     )
+
+
+def _drifted(configured: Defined) -> str | None:
+    """Return why a definition is to be written anew, if it is."""
+    if is_marked_as_sent(configured.text):
+        return "a move was given up in the midst of it"
+    return None if configured.mark.shape == configured.shape else "its definition was edited"
 
 
 def _due(uid: str, known: Known, addresses: Mapping[str, tuple[str, ...]]) -> timedelta | None:

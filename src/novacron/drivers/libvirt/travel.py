@@ -7,8 +7,10 @@ __all__ = [
     "SENT",
     "adapted",
     "disks_of",
+    "is_marked_as_sent",
     "marked_as_sent",
     "pools_of",
+    "unmarked",
     "with_plain_cpu",
     "without_hardware",
 ]
@@ -80,6 +82,27 @@ def marked_as_sent(xml: str) -> str:
         metadata = ET.SubElement(domain, "metadata")
     ET.SubElement(metadata, f"{{{SENT}}}sent")
     return ET.tostring(domain, encoding="unicode")
+
+
+def is_marked_as_sent(xml: str) -> bool:
+    """Say whether a domain says so."""
+    # The word alone may be left: libvirt keeps the name of a space that nothing is in any more.
+    return SENT in xml and bool(_marks(ET.fromstring(xml)))  # noqa: S314 - libvirt's own
+
+
+def unmarked(xml: str) -> str:
+    """Return a domain that does not say so any more."""
+    if SENT not in xml:
+        return xml
+    domain = ET.fromstring(xml)  # noqa: S314 - libvirt's own
+    for metadata, sent in _marks(domain):
+        metadata.remove(sent)
+    return ET.tostring(domain, encoding="unicode")
+
+
+def _marks(domain: ET.Element) -> list[tuple[ET.Element, ET.Element]]:
+    found = domain.findall("metadata")
+    return [(each, sent) for each in found for sent in each.findall(f"{{{SENT}}}sent")]
 
 
 def _sources(domain: ET.Element) -> Iterator[tuple[str, ET.Element]]:

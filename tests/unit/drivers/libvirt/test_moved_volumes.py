@@ -14,7 +14,7 @@ from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.core.move import MovePolicy
 from novacron.core.volume import Access, Reclaim, Volume, volume_id
 from novacron.drivers.libvirt.domain import domain_uuid
-from novacron.drivers.libvirt.travel import marked_as_sent
+from novacron.drivers.libvirt.travel import is_marked_as_sent, marked_as_sent
 from rights import ROOT
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
@@ -81,6 +81,55 @@ async def test_only_a_guest_that_is_up_to_be_sent_is_ended_with_the_move(
         domain.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
         await pair.connect("a").cancel_move(ref)
         assert bool(domain.isActive()) is (power is Power.ON)
+        del domain
+        outside.close()
+
+
+async def test_a_mark_that_somebody_left_costs_no_guest_that_runs(tmp_path: Path) -> None:
+    """Who began to send the machine died before it was up; then it stayed, and was started."""
+    async with real(tmp_path, pool="shared") as pair:
+        here, ref = pair.connect("a"), pair.plan("a").ref
+        await here.create(pair.plan("a"))
+        await pair.settled(here, "a")
+        outside = libvirt.open(shared_fleet().hosts[0].uri)
+        domain = outside.lookupByUUIDString(domain_uuid(ref.uid))
+        domain = outside.defineXML(marked_as_sent(domain.XMLDesc()))
+        domain.create()
+        await here.cancel_move(ref)
+        assert domain.isActive(), "its plug was pulled"
+        domain.suspend()  # by somebody who knows nothing of all this
+        await here.cancel_move(ref)
+        assert domain.isActive(), "the mark is still on it"
+        seen = await here.observe(ref)
+        assert seen is not None
+        assert seen.drifted == "a move was given up in the midst of it"
+        await here.resize(pair.plan("a"))
+        seen = await pair.settled(here, "a")
+        assert seen is not None
+        assert seen.drifted is None
+        assert not is_marked_as_sent(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+        del domain
+        outside.close()
+
+
+async def test_a_machine_that_is_sent_again_in_vain_stays_without_the_mark(
+    tmp_path: Path,
+) -> None:
+    """The first one who sent it died, and the other host does not take it from the second."""
+    async with real(tmp_path, pool="shared") as pair:
+        here, there, ref = pair.connect("a"), pair.connect("b"), pair.plan("a").ref
+        await here.create(pair.plan("a"))
+        await pair.settled(here, "a")
+        outside = libvirt.open(shared_fleet().hosts[0].uri)
+        domain = outside.lookupByUUIDString(domain_uuid(ref.uid))
+        domain = outside.defineXML(marked_as_sent(domain.XMLDesc()))
+        destination = await there.welcome(pair.plan("b"), await here.pack(ref))
+        route = replace(destination.details["route"], uri="qemu+tcp://127.0.0.1:1/system")
+        await here.send(ref, replace(destination, details={"route": route}), MovePolicy())
+        seen = await pair.settled(here, "a")
+        assert seen is not None
+        assert seen.power is Power.OFF
+        assert not is_marked_as_sent(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
         del domain
         outside.close()
 

@@ -10,8 +10,10 @@ from novacron.drivers.libvirt.travel import (
     SENT,
     adapted,
     disks_of,
+    is_marked_as_sent,
     marked_as_sent,
     pools_of,
+    unmarked,
     with_plain_cpu,
     without_hardware,
 )
@@ -129,3 +131,6 @@ def test_a_domain_that_is_up_to_be_sent_says_so() -> None:
     for xml in ("<domain/>", "<domain><metadata><ours/></metadata></domain>"):
         found = ET.fromstring(marked_as_sent(xml)).findall(f"metadata/{{{SENT}}}sent")
         assert len(found) == 1
+        assert is_marked_as_sent(marked_as_sent(xml))
+        assert not is_marked_as_sent(unmarked(marked_as_sent(marked_as_sent(xml))))
+        assert unmarked(xml) == xml
