@@ -14,6 +14,7 @@ from novacron.core.migration import (
     DEVICES_STAY,
     HAS_DEVICES,
     HAS_SNAPSHOTS,
+    HOST_BACK,
     HOST_LOST,
     LIVE_FORBIDDEN,
     NO_CERTIFICATES,
@@ -33,6 +34,9 @@ NEVER = frozenset({"DriverCannotMigrate", NO_CERTIFICATES})
 
 # Others that are foreseen only: whoever is asked to take it says whether that is so.
 FORESEEN = frozenset({NO_OTHER_HOST, HAS_SNAPSHOTS})
+
+# Reasons for which a machine did not begin anew that are none of the host where it was to.
+UNTRIED = frozenset({HOST_BACK, HOST_LOST})
 
 CONSENT = "and moves only if it may be stopped (--stop-allowed)"
 
@@ -90,7 +94,7 @@ class Bid:
         if last is None or last.target is None or last.result is not MoveResult.FAILED:
             return frozenset()
         unmatched = last.reason == CPU_INCOMPATIBLE and not self.urgent
-        hopeless = last.reason != HOST_LOST if self.lost else unmatched
+        hopeless = last.reason not in UNTRIED if self.lost else unmatched
         return frozenset({last.target} if hopeless else ())
 
     def _encrypted(self, machine: Machine) -> bool:

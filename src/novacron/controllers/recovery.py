@@ -1,6 +1,7 @@
 """Has a machine whose host is switched off begin anew on another, as the placer's record says.
 
-Nothing is asked of the lost host. Nothing is started on a third one either while the machine may
+Nothing is asked of the lost host, and nothing is begun unless it still is off: what runs there has
+no second guest anywhere. Nothing is started on a third one either while the machine may
 run on the second: that is certain only of a host that answers, or is known to be off too.
 """
 
@@ -11,7 +12,7 @@ from novacron.controllers.voyage import AT_ONCE, LATER, SOON, Sight, Silent, Voy
 from novacron.core.driver import Driver
 from novacron.core.errors import Busy, DriverError, Unreachable
 from novacron.core.machine import Observed
-from novacron.core.migration import HOST_LOST, LiveMigration
+from novacron.core.migration import HOST_BACK, HOST_LOST, LiveMigration
 from novacron.core.move import MoveResult
 from novacron.core.report import MIGRATING
 
@@ -24,6 +25,8 @@ class Recovery(Voyage):
 
     async def advance(self) -> Round:
         """Take the machine as far as it goes now."""
+        if self._report.started is None and not self._is_source_off:
+            return self._end(None, MoveResult.FAILED, HOST_BACK, self._source_is_back())
         target, driver = self._mover(self.move.target), self.drivers.named(self.move.target)
         seen = await self._look(self.move.target)
         if isinstance(seen, Silent):
@@ -40,6 +43,8 @@ class Recovery(Voyage):
             return self._wait(None, MIGRATING, str(error), after)
 
     async def _begin(self, target: LiveMigration, driver: Driver, seen: Observed | None) -> Round:
+        if seen is None and not self._is_source_off:  # it came back before anything was made
+            return self._give_up(HOST_BACK, self._source_is_back())
         if seen is None and (disk := await target.out_of_reach(self._plan())) is not None:
             return self._out_of_reach(disk)
         if seen is None or seen.abandoned:
@@ -47,6 +52,15 @@ class Recovery(Voyage):
         if self.move.target in self.machine.unreached:  # it came after all, unnoticed
             await target.arrived(self._plan(), None, live=False)
         return self._created(seen)
+
+    @property
+    def _is_source_off(self) -> bool:
+        return self.drivers.is_fenced(self.move.source)
+
+    def _source_is_back(self) -> str:
+        message = f"host {self.move.source} answers again, or is not fenced any more"
+        self._tell("MigrationFailed", f"does not begin anew: {message}", warning=True)
+        return message
 
     async def withdraw(self) -> Round | None:
         """Have a machine that is to be removed be where it was begun anew; None if it was not."""

@@ -17,6 +17,7 @@ __all__ = [
     "DEVICES_STAY",
     "HAS_DEVICES",
     "HAS_SNAPSHOTS",
+    "HOST_BACK",
     "HOST_LOST",
     "LIVE_FORBIDDEN",
     "NOT_ALLOWED",
@@ -34,6 +35,7 @@ NO_OTHER_HOST = "NoOtherHost"
 CPU_INCOMPATIBLE = "CpuIncompatible"
 HAS_DEVICES = "HasDevices"
 HAS_SNAPSHOTS = "HasSnapshots"
+HOST_BACK = "HostBack"
 HOST_LOST = "HostLost"
 NOT_ALLOWED = "NotAllowed"
 LIVE_FORBIDDEN = "spec.migrationPolicy.allowLiveMigration is false"

@@ -163,9 +163,10 @@ def ended(reason: str, result: MoveResult = MoveResult.FAILED) -> Machine:
     )
 
 
-def test_a_machine_of_a_lost_host_may_begin_anew_where_it_was_on_its_way_to() -> None:
+@pytest.mark.parametrize("reason", ["HostLost", "HostBack"])
+def test_a_machine_of_a_lost_host_may_begin_anew_where_it_was_on_its_way_to(reason: str) -> None:
     """What is left of it there cannot be taken for its disks, as what is left elsewhere can."""
-    sought = Bid("host a is off", lost=True).sought(ended("HostLost"), None, live=False)
+    sought = Bid("host a is off", lost=True).sought(ended(reason), None, live=False)
     assert sought.refused_hosts == {"c"}
 
 

@@ -18,7 +18,7 @@ from unit.controllers.pair import ROOM, SLOW, Hosts
 
 async def test_a_machine_of_a_host_that_is_off_begins_anew_on_another(hosts: Hosts) -> None:
     """Nothing is asked of the old host; what it has is removed when it is back."""
-    hosts.silent["a"] = "no route"
+    hosts.lose("a")
     hosts.order(live=False, lost=True)
     await hosts.settle()
     await hosts.settle()
@@ -28,6 +28,51 @@ async def test_a_machine_of_a_host_that_is_off_begins_anew_on_another(hosts: Hos
     del hosts.silent["a"]
     await hosts.settle()
     assert hosts.machine.leftovers == frozenset()
+    assert hosts.where() == [("b", Power.ON)]
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_machine_whose_host_is_back_gets_no_twin(hosts: Hosts, *, begun: bool) -> None:
+    """It is decided by what is so when it would begin, not by what was when that was decided."""
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    if begun:
+        await hosts.round()  # which is only written down as yet
+    hosts.answer("a")
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert (last.result, last.reason) == (MoveResult.FAILED, "HostBack")
+    assert last.message == "host a answers again, or is not fenced any more"
+    await hosts.settle()
+    assert (hosts.machine.host, hosts.machine.leftovers) == ("a", frozenset())
+    assert hosts.where() == [("a", Power.ON)]
+
+
+async def test_a_machine_is_not_begun_anew_while_its_silent_host_is_not_fenced(
+    hosts: Hosts,
+) -> None:
+    """Somebody took back what they had said of the host: it may well run."""
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    hosts.fenced.discard("a")
+    await hosts.round()
+    assert hosts.machine.last_move is not None
+    assert hosts.machine.last_move.reason == "HostBack"
+    assert hosts.where() == [("a", Power.ON)]
+
+
+async def test_what_was_begun_anew_goes_on_when_the_lost_host_is_back(hosts: Hosts) -> None:
+    """It is there by then, and the other one is what is removed."""
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.round()
+    await hosts.round()
+    assert ("b", Power.OFF) in hosts.where()
+    hosts.answer("a")
+    await hosts.settle()
+    await hosts.settle()
+    assert hosts.machine.host == "b"
     assert hosts.where() == [("b", Power.ON)]
 
 
