@@ -1,22 +1,40 @@
 """A server of images that does what real ones do, also wrong."""
 
 import http.server
+import ssl
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
-__all__ = ["ImageServer", "image_server"]
+from novacron.images.steady import Clock
+
+__all__ = ["Hurried", "ImageServer", "image_server"]
 
 CHUNK = 64 * 1024
+
+
+class Hurried(Clock):
+    """A clock on which every pause takes no time and every look half a second."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.sleep = lambda _: None
+        self.now = self._look
+
+    def _look(self) -> float:
+        self.time += 0.5
+        return self.time
 
 
 @dataclass
 class ImageServer:
     """Serves bytes by path; a path may stop half-way, every time or once, or not exist.
 
-    With ``ranges`` it gives the rest of what it gave before and marks what it gives; ``pause`` is
+    With ``ranges`` it gives the rest of what it gave before and marks what it gives; with
+    ``silent_on_length`` it does not say how much there is; ``pause`` is
     for how long it rests between two pieces, ``served`` how many bytes it gave in all.
     It goes no further than ``stops_at``, for as long as that is so.
     """
@@ -24,6 +42,7 @@ class ImageServer:
     files: dict[str, bytes] = field(default_factory=dict)
     torn: set[str] = field(default_factory=set)
     torn_once: set[str] = field(default_factory=set)
+    silent_on_length: bool = False
     moved: dict[str, str] = field(default_factory=dict)
     url: str = ""
     ranges: bool = False
@@ -61,7 +80,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         start = self.start(content)
         images.started_at.append(start)
         self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(content) - start))
+        if not images.silent_on_length:
+            self.send_header("Content-Length", str(len(content) - start))
         if images.ranges:
             self.send_header("ETag", tag(content))
             if start:
@@ -100,14 +120,27 @@ def tag(content: bytes) -> str:
     return f'"{hash(content)}"'
 
 
+class QuietServer(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing: whoever does not trust its certificate hangs up."""
+
+
 @contextmanager
-def image_server() -> Iterator[ImageServer]:
-    """Serve images on loopback."""
+def image_server(certificate: Path | None = None) -> Iterator[ImageServer]:
+    """Serve images on loopback; by https where there is a certificate, with its key in one file."""
     images = ImageServer()
     handler = type("OwnHandler", (Handler,), {"images": images})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    images.url = f"http://127.0.0.1:{server.server_port}"
+    server = QuietServer(("127.0.0.1", 0), handler)
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+    scheme = "http" if certificate is None else "https"
+    images.url = f"{scheme}://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     yield images
     server.shutdown()

@@ -5,28 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from image_server import ImageServer, image_server
+from image_server import Hurried, ImageServer, image_server
 from novacron.core.errors import Busy, Rejected
 from novacron.images import Limits, Reach, WebBytes, open_image
 from novacron.images.inspect import HEADER
-from novacron.images.steady import Clock
 
 DISK = (b"\0" * 510 + b"\x55\xaa").ljust(500_000, b"d")
 DIGEST = hashlib.sha256(DISK).hexdigest()
 LOOPBACK = Reach(allow=("127.0.0.0/8",))
-
-
-class Hurried(Clock):
-    """A clock on which every pause takes no time and every look half a second."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-        self.sleep = lambda _: None
-        self.now = self._look
-
-    def _look(self) -> float:
-        self.time += 0.5
-        return self.time
 
 
 @pytest.fixture
@@ -109,9 +95,11 @@ def test_nobody_listening_is_asked_again_later() -> None:
     assert trouble.value.reason == "ImageUnreachable"
 
 
-def test_more_bytes_than_are_taken(server: ImageServer) -> None:
-    """Told by the length, or found out on the way."""
+@pytest.mark.parametrize("silent", [False, True], ids=["told by its length", "found on the way"])
+def test_more_bytes_than_are_taken(server: ImageServer, silent: bool) -> None:
+    """A server that does not say how much it has could give without end."""
     limits = Limits(image_bytes=len(DISK) - 1)
+    server.silent_on_length = silent
     with pytest.raises(Rejected) as refusal:
         read(server.add("disk", DISK), limits=limits)
     assert refusal.value.reason == "ImageTooLarge"
@@ -134,7 +122,7 @@ def test_passwords_and_tokens_of_an_address_are_never_told(server: ImageServer) 
     assert "hidden" not in str(trouble.value)
 
 
-def test_a_redirect_never_leaves_https_nor_the_web(server: ImageServer) -> None:
+def test_a_redirect_never_leaves_the_web(server: ImageServer) -> None:
     """Nobody asked for a file of ours."""
     server.moved["/away"] = "file:///etc/passwd"
     with pytest.raises(Rejected) as refusal:
