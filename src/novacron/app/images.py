@@ -48,7 +48,9 @@ class ImageFinder:
     async def __call__(self, plan: MachinePlan) -> Located:
         """Find the image of a plan."""
         found = await self._find(plan.image, plan)
-        return replace(found, checksum=plan.checksum or found.checksum)
+        if plan.checksum in (None, found.checksum):
+            return found
+        return replace(found, checksum=plan.checksum, vouched=False)
 
     async def _find(self, source: str, plan: MachinePlan) -> Located:
         scheme, _, rest = source.partition("://")
@@ -101,6 +103,7 @@ class ImageFinder:
             entry.checksum,
             WebBytes(file, self._reach, trusted=True) if file else None,
             entry.minimum,
+            vouched=True,
         )
 
     async def _bucket(self) -> Bucket:

@@ -29,8 +29,9 @@ class HostFile:
 class Located:
     """Where an image is and what is known of it beforehand.
 
-    ``checksums`` is a file in which its checksum is found when it is needed; ``minimum`` is the
-    least machine that it runs on.
+    ``vouched`` says that the checksum is an administrator's: what has it is what is there. Whoever
+    asks for an image may name any checksum. ``checksums`` is an administrator's file in which it is
+    found when it is needed; ``minimum`` is the least machine that it runs on.
     """
 
     source: str
@@ -38,6 +39,7 @@ class Located:
     checksum: str | None = None
     checksums: Bytes | None = None
     minimum: Resources = NOTHING
+    vouched: bool = False
 
     @property
     def identity(self) -> str:

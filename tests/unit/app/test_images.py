@@ -12,15 +12,23 @@ from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, MachineRef, Resources
 from novacron.images import FileBytes, HostFile, Located, WebBytes
 from novacron.runtime.client import Client
+from novacron.runtime.resource import Object
 
 # None of these asks the cluster.
 NO_CLUSTER = cast("Client", None)
+KNOWN, OTHER = (f"sha256:{digit * 64}" for digit in "12")
 
 
-async def found(source: str, settings: Settings, namespace: str = "team") -> Located:
+async def found(
+    source: str,
+    settings: Settings,
+    namespace: str = "team",
+    checksum: str | None = "sha256:1",
+    cluster: Client = NO_CLUSTER,
+) -> Located:
     ref = MachineRef("uid", namespace, "vm", "host")
-    plan = MachinePlan(ref, Resources(1, 512, 1024), source, checksum="sha256:1")
-    return await ImageFinder(settings, NO_CLUSTER)(plan)
+    plan = MachinePlan(ref, Resources(1, 512, 1024), source, checksum=checksum)
+    return await ImageFinder(settings, cluster)(plan)
 
 
 async def test_a_file_of_the_host_is_for_the_named_namespaces_only() -> None:
@@ -74,3 +82,25 @@ async def test_what_a_tenant_names_is_not_trusted() -> None:
     assert not place.trusted
     assert (place.reach.allow, place.reach.deny) == (settings.image_allow, settings.image_deny)
     assert replace(place, trusted=True) != place
+
+
+class Cluster:
+    """A cluster in which an administrator named one image."""
+
+    async def get(self, *_: object) -> Object:
+        return {"data": {"ours": f"ours:\n  url: https://images.example/x\n  checksum: {KNOWN}\n"}}
+
+
+@pytest.mark.parametrize(
+    ("asked", "checksum", "vouched"),
+    [(None, KNOWN, True), (KNOWN, KNOWN, True), (OTHER, OTHER, False)],
+)
+async def test_nobody_vouches_for_a_checksum_but_who_named_the_source(
+    asked: str | None, checksum: str, vouched: bool
+) -> None:
+    """What anybody asks for instead of the catalogue's is no image of the catalogue."""
+    cluster = cast("Client", Cluster())
+    located = await found("marketplace://ours", Settings(), checksum=asked, cluster=cluster)
+    assert (located.checksum, located.vouched) == (checksum, vouched)
+    own = await found("https://images.example/x", Settings(), checksum=asked)
+    assert not own.vouched

@@ -65,10 +65,10 @@ class Bringing:
         self._last = self._clock()
 
     def bring(
-        self, key: str, fetch: Fetch, scratch: Path | None, partial: Partial | None
+        self, lot: str, fetch: Fetch, scratch: Path | None, partial: Partial | None
     ) -> InStock:
         """Bring an image that was opened, or the rest of it."""
-        stem = partial.stem if partial else new_stem(key)
+        stem = partial.stem if partial else new_stem(lot)
         self._fetch, self._claim = fetch, claim(stem)
         self._progress.total = fetch.length
         ending = DOWNLOAD if fetch.inspected.is_foreign else f".{fetch.inspected.format}"

@@ -10,7 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from secrets import token_hex
 
-__all__ = ["DOWNLOAD", "InStock", "Shelf", "alias", "claim", "key_of", "mark", "new_stem", "taken"]
+__all__ = [
+    "DOWNLOAD",
+    "InStock",
+    "Shelf",
+    "alias",
+    "claim",
+    "key_of",
+    "lot_of",
+    "mark",
+    "new_stem",
+    "taken",
+]
 
 PREFIX = "image-"
 ALIAS = "image-of-"
@@ -46,9 +57,17 @@ def key_of(version: str) -> str:
     return hashlib.sha256(version.encode()).hexdigest()[:KEY_LENGTH]
 
 
-def new_stem(key: str) -> str:
+def lot_of(key: str, identity: str) -> str:
+    """Return what is the same for all who bring an image from the same place.
+
+    Nobody waits for, or goes on with, what comes from elsewhere: any server can promise an image.
+    """
+    return f"{key}-{key_of(identity)}"
+
+
+def new_stem(lot: str) -> str:
     """Return what all volumes of a new copy of an image begin with."""
-    return f"{PREFIX}{key}-{token_hex(4)}"
+    return f"{PREFIX}{lot}-{token_hex(4)}"
 
 
 def mark(volume: str, virtual_bytes: int) -> str:
@@ -95,13 +114,13 @@ class Shelf:
         keys = (each.removeprefix(beginning) for each in self.names if each.startswith(beginning))
         return next((found for key in keys if (found := self.find(key))), None)
 
-    def unfinished(self, key: str = "") -> dict[str, list[str]]:
+    def unfinished(self, lot: str = "") -> dict[str, list[str]]:
         """Return what is being brought, or was left: volumes by what they begin with."""
         whole = {each.volume.partition(".")[0] for each in self.images()}
         found: dict[str, list[str]] = {}
         for name in sorted(self.names):
             stem = name.partition(".")[0]
-            ours = name.startswith(f"{PREFIX}{key}") and not name.startswith(ALIAS)
+            ours = name.startswith(f"{PREFIX}{lot}") and not name.startswith(ALIAS)
             if ours and stem not in whole:
                 found.setdefault(stem, []).append(name)
         return found

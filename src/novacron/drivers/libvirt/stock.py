@@ -23,7 +23,7 @@ from novacron.drivers.libvirt.host_file import HostFileBytes, close_source, open
 from novacron.drivers.libvirt.partial import Partial, Record, read_record, take_over
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.progress import Progress
-from novacron.drivers.libvirt.shelf import InStock, Shelf, alias, key_of
+from novacron.drivers.libvirt.shelf import InStock, Shelf, alias, key_of, lot_of
 from novacron.images import (
     Bytes,
     Fetch,
@@ -98,7 +98,9 @@ class Stock:
             found = Shelf(pool.names()).find(key_of(checksum))
         found = found or self._brought(pool, located, checksum, pull, progress)
         self._touch(pool, found)
-        self._remember(pool, located, found)
+        # What was found by a checksum that anybody may name need not be what is there.
+        if located.checksum is None or located.vouched:
+            self._remember(pool, located, found)
         now = self.clock()
         self._at_hand[_version(located)] = _AtHand(found, looked=now, used=now)
         return found
@@ -158,21 +160,25 @@ class Stock:
             if not version and pull is PullPolicy.ALWAYS:
                 version = secrets.token_hex(8)  # nobody tells whether it is what came before
             key = key_of(checksum or f"{located.identity} {version}")
-            found = Shelf(pool.names()).find(key) or self._elsewhere(pool, key, fetch, progress)
+            lot = lot_of(key, located.identity)
+            found = Shelf(pool.names()).find(key) or self._elsewhere(
+                pool, key, lot, fetch, progress
+            )
             if isinstance(found, InStock):
                 return found
-            made = bringing.bring(key, fetch, self.workshop.scratch, found)
+            made = bringing.bring(lot, fetch, self.workshop.scratch, found)
             self._touched[made.volume] = self.clock()
+        self._remember(pool, located, made)
         if self.most_bytes is not None:
             clear_images(pool, self.most_bytes, frozenset({made.volume}))
         return made
 
     def _elsewhere(
-        self, pool: Pool, key: str, fetch: Fetch, progress: Progress
+        self, pool: Pool, key: str, lot: str, fetch: Fetch, progress: Progress
     ) -> InStock | Partial | None:
         """Wait for another process that brings the image; go on with what nobody brings."""
         seen: dict[str, tuple[int, float]] = {}
-        while unfinished := Shelf(pool.names()).unfinished(key):
+        while unfinished := Shelf(pool.names()).unfinished(lot):
             for stem, names in unfinished.items():
                 record = read_record(pool, stem)
                 if not (record and record.left) and not self._stands(pool, stem, names, seen):

@@ -4,7 +4,7 @@ import hashlib
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import libvirt
@@ -17,20 +17,26 @@ from novacron.core.image import PullPolicy
 from novacron.drivers.libvirt import LibvirtHost
 from novacron.drivers.libvirt.clearance import clear_images
 from novacron.drivers.libvirt.host_file import source_pool
+from novacron.drivers.libvirt.partial import Record
 from novacron.drivers.libvirt.pool import Pool, open_pool
 from novacron.drivers.libvirt.progress import Progress
-from novacron.drivers.libvirt.shelf import InStock, Shelf
+from novacron.drivers.libvirt.shelf import InStock, Shelf, claim, key_of, lot_of, new_stem
 from novacron.drivers.libvirt.stock import Stock
 from novacron.images import HostFile, Located, Reach, WebBytes
 
 MIB = 1024 * 1024
 BOOT = b"\0" * 510 + b"\x55\xaa"
+NOW = (PullPolicy.IF_NOT_PRESENT, Progress())
 LOOPBACK = Reach(allow=("127.0.0.0/8",))
 
 
 def raw(content: bytes) -> bytes:
     """Return a raw disk that differs from others."""
     return (BOOT + content).ljust(MIB, content[:1])
+
+
+def checksum_of(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 @dataclass
@@ -136,6 +142,44 @@ def test_a_file_of_checksums_tells_versions_apart(scene: Scene) -> None:
         assert scene.content(scene.ensure(located(), PullPolicy.ALWAYS)) == content
     scene.ensure(located(), PullPolicy.ALWAYS)
     assert scene.server.asked.count("/disk") == 2
+
+
+def test_a_checksum_that_anybody_names_says_nothing_of_the_source(scene: Scene) -> None:
+    """Or whoever brought an image of his own would give it to all who ask for a well-known one."""
+    known, own = raw(b"known"), raw(b"own")
+    url = scene.server.add("known", known)
+    first = scene.ensure(scene.at(url))
+    planted = scene.ensure(scene.at(scene.server.add("own", own), checksum_of(own)))
+    assert scene.ensure(scene.at(url, checksum_of(own))) == planted, "for himself"
+    assert scene.ensure(scene.at(url)) == first
+    assert scene.time.stock().ensure(scene.pool, scene.at(url), *NOW) == first, "also later"
+
+
+def test_what_came_from_a_source_is_remembered_whoever_named_its_checksum(scene: Scene) -> None:
+    """The bytes were read there, or the administrator who named the place says what is there."""
+    content = raw(b"one")
+    url = scene.server.add("one", content)
+    image = scene.ensure(scene.at(url, checksum_of(content)))
+    assert scene.ensure(scene.at(url)) == image
+    other = scene.server.add("other", content)
+    scene.ensure(replace(scene.at(other, checksum_of(content)), vouched=True))
+    assert scene.ensure(scene.at(other)) == image
+    assert scene.server.asked == ["/one"]
+
+
+def test_what_one_server_began_is_not_gone_on_with_from_another(scene: Scene) -> None:
+    """Its beginning and the end of somebody else's would be an image of that source."""
+    known = raw(b"known").ljust(3 * MIB, b"k")
+    mixed = known[:MIB] + b"planted!" + known[MIB + 8 :]
+    scene.server.ranges = False
+    theirs = scene.server.add("known", known)
+    shelf = new_stem(lot_of(key_of(checksum_of(mixed)), f"{scene.server.url}/own"))
+    record = Record(f"{shelf}.raw", "", len(known), 2 * MIB, left=True)
+    scene.pool.fill(record.volume, len(known), [mixed[: 2 * MIB]])
+    scene.pool.fill(claim(shelf), 0, [record.written(1)])
+    with pytest.raises(Rejected, match="not the checksum"):
+        scene.ensure(scene.at(theirs, checksum_of(mixed)))
+    assert scene.content(scene.ensure(scene.at(theirs))) == known
 
 
 def test_other_formats_are_converted_once(scene: Scene, tmp_path: Path) -> None:
