@@ -23,6 +23,7 @@ from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.images.fetch import CHUNK
 from novacron.images.inspect import HEADER_BYTES, Inspected, inspect
 from novacron.images.limits import Limits
+from novacron.images.ova import files_in
 
 __all__ = ["Converted", "converted"]
 
@@ -30,7 +31,6 @@ CONFINE = Path(__file__).with_name("confine.py")
 MEMORY_BYTES = 2 * 1024**3
 DEADLINE_SECONDS = 3600
 LOOK_SECONDS = 0.2
-MOST_MEMBERS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ def converted(
     with _nameless(scratch) as source, _nameless(scratch) as target:
         try:
             for chunk in fetch.chunks():
+                beat()
                 source.write(chunk)
             source.flush()
         except OSError as error:
@@ -111,13 +112,11 @@ def _nameless(directory: Path | None) -> Iterator[IO[bytes]]:
 def _disk(fetch: Readable, source: IO[bytes]) -> _Disk:
     if fetch.inspected.format != "ova":
         return _Disk(fetch.inspected.format, 0, fetch.done)
-    source.seek(0)
     try:
-        with tarfile.open(fileobj=source, mode="r:") as archive:
-            members = [member for member, _ in zip(archive, range(MOST_MEMBERS), strict=False)]
+        files = files_in(source, fetch.done)
     except (tarfile.TarError, ValueError, OSError) as error:
         raise _refusal(fetch, f"is a damaged ova: {error}") from error
-    disks = [each for each in members if each.isreg() and each.name.lower().endswith(".vmdk")]
+    disks = [each for each in files if each.name.lower().endswith(".vmdk")]
     if len(disks) != 1:
         raise _refusal(fetch, f"is an ova with {len(disks)} vmdk disks; exactly one can be used")
     disk = disks[0]

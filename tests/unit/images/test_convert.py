@@ -4,7 +4,9 @@ import os
 import socket
 import subprocess
 import sys
+import tarfile
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,46 @@ def test_the_disk_in_an_ova_is_looked_at_too(tmp_path: Path) -> None:
         convert(as_ova(tmp_path, flat))
 
 
+def header(kind: bytes, size: int, name: str = "x") -> bytes:
+    """Return a header that says that so much of a kind follows."""
+    told = tarfile.TarInfo(name)
+    told.type, told.size = kind, size
+    return told.tobuf(tarfile.GNU_FORMAT)
+
+
+LARGE = 16 * MIB
+NESTED = header(tarfile.XGLTYPE, 0) * 3000
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        header(tarfile.XHDTYPE, LARGE),
+        header(tarfile.XGLTYPE, LARGE),
+        header(tarfile.GNUTYPE_LONGNAME, LARGE),
+        header(tarfile.GNUTYPE_LONGLINK, LARGE),
+        NESTED,
+        header(tarfile.REGTYPE, 2 * LARGE, "disk.vmdk"),
+        header(tarfile.REGTYPE, -4096, "disk.vmdk"),
+        header(tarfile.GNUTYPE_SPARSE, 512, "disk.vmdk") + bytes(512),
+    ],
+    ids=["pax", "global", "name", "link", "nested", "longer", "negative", "sparse"],
+)
+def test_an_ova_cannot_have_this_process_read_without_end(tmp_path: Path, headers: bytes) -> None:
+    """Whatever its headers say that they are: the operator itself reads them, not qemu-img."""
+    ova = tmp_path / "sly.ova"
+    ova.write_bytes(header(tarfile.REGTYPE, 0, "x.ovf") + headers)
+    os.truncate(ova, max(LARGE, len(headers)) + 4096)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Rejected, match="is a damaged ova") as refusal:
+            convert(ova)
+        assert tracemalloc.get_traced_memory()[1] < LARGE // 2
+    finally:
+        tracemalloc.stop()
+    assert refusal.value.reason == "NotAnImage"
+
+
 def test_one_that_unfolds_without_end_is_stopped(disk: Path) -> None:
     """A few kilobytes can stand for a full host."""
     limits = Limits(expansion=1, small_bytes=MIB // 2)
@@ -133,6 +175,13 @@ def test_nothing_in_the_cell_goes_on_for_ever_or_grows_without_end(tmp_path: Pat
     file.chmod(0o666)
     confined("/bin/sh", "-c", f"head -c {2 * MIB} /dev/zero > {file}")
     assert file.stat().st_size <= MIB
+
+
+@pytest.mark.parametrize(("wanted", "granted"), [("64M", True), ("2G", False)])
+def test_nothing_in_the_cell_has_more_memory_than_it_was_given(wanted: str, granted: bool) -> None:
+    """A disk could say that its tables are as large as the machine."""
+    took = confined("/bin/dd", "if=/dev/zero", "of=/dev/null", f"bs={wanted}", "count=1")
+    assert (took.returncode == 0, "memory exhausted" in took.stderr) == (granted, not granted)
 
 
 def test_a_conversion_leaves_no_file_wherever_it_is_killed(disk: Path, tmp_path: Path) -> None:
