@@ -1,11 +1,13 @@
 """Finds the checksum of an image in a file of checksums, as distributions publish them."""
 
 import re
+from contextlib import closing
 from datetime import timedelta
 from urllib.parse import unquote, urlsplit
 
 from novacron.core.errors import Rejected
 from novacron.images.bytes import Bytes
+from novacron.images.steady import Steady
 
 __all__ = ["checksum_from", "checksum_in"]
 
@@ -19,10 +21,8 @@ NAMED = re.compile(r"^SHA(?:256|512)\s*\((.+)\)\s*=\s*([0-9a-fA-F]{64,128})\s*$"
 
 def checksum_from(file: Bytes, image: str) -> str:
     """Read a file of checksums and return the image's."""
-    text = b""
-    with file.open() as opened:
-        while len(text) <= MOST_BYTES and (more := opened.stream.read(MOST_BYTES)):
-            text += more
+    with closing(Steady(file, lambda: None, proven=False)) as steady:
+        text = steady.read(MOST_BYTES)
     found = checksum_in(text.decode(errors="replace"), image)
     if found is None:
         raise Rejected(

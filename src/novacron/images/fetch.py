@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from novacron.core.errors import Busy, Rejected
-from novacron.images.bytes import Bytes, Readable
+from novacron.images.bytes import Bytes
 from novacron.images.inspect import HEADER_BYTES, Inspected, inspect
 from novacron.images.limits import Limits
 from novacron.images.steady import INCOMPLETE, Clock, Steady
@@ -101,7 +101,7 @@ def open_image(
     try:
         first = steady.first
         limits.require_bytes(source.shown, first.length or 0)
-        head = _beginning(steady)
+        head = steady.read(HEADER_BYTES)
         inspected = inspect(head, source.shown)
         limits.require_size(source.shown, inspected.virtual_bytes or 0)
         yield Fetch(
@@ -109,10 +109,3 @@ def open_image(
         )
     finally:
         steady.close()
-
-
-def _beginning(stream: Readable) -> bytes:
-    head = b""
-    while len(head) < HEADER_BYTES and (more := stream.read(HEADER_BYTES - len(head))):
-        head += more
-    return head

@@ -6,8 +6,8 @@ it has none, those that a checksum proves in the end.
 
 import http.client
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 from novacron.core.errors import Busy, DriverError
@@ -23,9 +23,9 @@ LATER = timedelta(seconds=5)
 PATIENCE_SECONDS = 30.0
 PAUSE_SECONDS = 1.0
 SKIP_BYTES = 1024 * 1024
-# Less than that in a window is nobody's network, but somebody who wants to keep us busy.
-WINDOW_SECONDS = 120.0
-WINDOW_BYTES = 64 * 1024
+# Less than that while we waited for so long is nobody's network, but somebody who keeps us busy.
+WINDOW_SECONDS = 60.0
+WINDOW_BYTES = 2 * 1024 * 1024
 
 
 class Clock:
@@ -57,26 +57,55 @@ class Steady:
         self.first: Opened = self._stack.enter_context(source.open())
         self._current = self.first
         self.position = 0
-        self._window = (self._clock.now(), 0)
+        self._waited = 0.0
+        self._came = 0
 
     def close(self) -> None:
         """Let go of the connection."""
         self._stack.close()
 
     def read(self, size: int) -> bytes:
-        """Return up to so many bytes; none at the very end."""
+        """Return so many bytes; fewer at the very end only."""
+        pieces = bytearray()
+        while len(pieces) < size and (piece := self._next(size - len(pieces))):
+            pieces += piece
+        return bytes(pieces)
+
+    def _next(self, size: int) -> bytes:
+        """Return what comes next, from this connection or another; nothing at the very end."""
         deadline = self._clock.now() + PATIENCE_SECONDS
         while True:
             why = "the connection broke off"
             try:
-                data = self._current.stream.read(size)
+                data = self._received(self._current, size)
             except (OSError, http.client.HTTPException) as error:
                 data, why = b"", str(error) or type(error).__name__
             else:
                 if data or self._at_end():
-                    self._advance(len(data))
+                    self.position += len(data)
                     return data
             self._again(deadline, why)
+
+    def _received(self, opened: Opened, size: int) -> bytes:
+        """Return what comes next from a connection, however little; give up where that is long."""
+        with self._waiting():
+            data = opened.stream.read(size)
+        self._beat()
+        self._came += len(data)
+        if data and self._waited > WINDOW_SECONDS:
+            if self._came < WINDOW_BYTES:
+                raise self._trouble("comes too slowly")
+            self._waited, self._came = 0.0, 0
+        return data
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Count the time that the source takes; where its bytes go to may be slower than it is."""
+        since = self._clock.now()
+        try:
+            yield
+        finally:
+            self._waited += self._clock.now() - since
 
     def go_to(self, position: int) -> None:
         """Go on from somewhere, which what was read before by somebody else ends with."""
@@ -86,28 +115,22 @@ class Steady:
     def _at_end(self) -> bool:
         return self.first.length is None or self.position >= self.first.length
 
-    def _advance(self, count: int) -> None:
-        self.position += count
-        self._beat()
-        since, before = self._window
-        if self._clock.now() - since > WINDOW_SECONDS:
-            if count and self.position - before < WINDOW_BYTES:
-                raise self._trouble("comes too slowly")
-            self._window = (self._clock.now(), self.position)
-
     def _again(self, deadline: float, why: str) -> None:
         """Connect once more and go to where it broke off."""
         while True:
             self._stack.close()
             self._beat()
-            self._clock.sleep(PAUSE_SECONDS)
+            with self._waiting():
+                self._clock.sleep(PAUSE_SECONDS)
             if self._clock.now() > deadline:
                 told = "" if self.first.length is None else f" of {self.first.length}"
                 raise self._trouble(f"stopped after {self.position}{told} bytes: {why}")
             try:
-                opened = self._stack.enter_context(
-                    self._source.open(self.position, self.first.validator)
-                )
+                with self._waiting():
+                    opened = self._stack.enter_context(
+                        self._source.open(self.position, self.first.validator)
+                    )
+                self._beat()
                 self._adopt(opened)
             except (OSError, http.client.HTTPException) as error:
                 why = str(error) or type(error).__name__
@@ -129,9 +152,8 @@ class Steady:
             raise self._trouble("changed while it was read")
         self._current = opened
         left = self.position - opened.start
-        while left and (skipped := opened.stream.read(min(left, SKIP_BYTES))):
+        while left and (skipped := self._received(opened, min(left, SKIP_BYTES))):
             left -= len(skipped)
-            self._beat()
         if left:
             raise OSError("the connection broke off")
 

@@ -1,8 +1,12 @@
-"""Reads images by http and https, from the beginning or from where an earlier try broke off."""
+"""Reads images by http and https, from the beginning or from where an earlier try broke off.
+
+Whoever sends a byte every now and then is waited for no longer than whoever sends nothing.
+"""
 
 import http.client
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -12,10 +16,14 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 from novacron.core.errors import Busy, Rejected
 from novacron.images.bytes import Opened
 from novacron.images.reach import Reach
+from novacron.images.timely import Answer, seconds_until
 
 __all__ = ["WebBytes", "shown_url"]
 
+# For a piece of an image, and for a connection to one of a server's addresses.
 SILENCE_SECONDS = 10.0
+# Until a server has said what it has, with all that it redirects to on the way.
+ANSWER_SECONDS = 15.0
 LATER = timedelta(seconds=5)
 AGAIN = timedelta(seconds=20)
 MOST_REDIRECTS = 5
@@ -67,13 +75,15 @@ class WebBytes:
                 answer = self._followed(wanted, stack)
             yield _opened(answer, start)
 
-    def _followed(self, wanted: Mapping[str, str], stack: ExitStack) -> http.client.HTTPResponse:
+    def _followed(self, wanted: Mapping[str, str], stack: ExitStack) -> Answer:
         url, trusted, own = self.url, self.trusted, dict(self.headers())
+        until = time.monotonic() + ANSWER_SECONDS
         for _ in range(MOST_REDIRECTS + 1):
             stack.close()
-            connection = stack.enter_context(closing(_connection(url, self.reach, trusted=trusted)))
+            connected = _connected(url, self.reach, until, trusted=trusted)
+            connection = stack.enter_context(closing(connected))
             connection.request("GET", _target(url), headers={**_usual(url), **own, **wanted})
-            answer = stack.enter_context(closing(connection.getresponse()))
+            answer = stack.enter_context(closing(Answer(connection.sock, until, SILENCE_SECONDS)))
             if answer.status not in REDIRECTS or "Location" not in answer.headers:
                 self._require_success(answer)
                 return answer
@@ -125,7 +135,9 @@ def shown_url(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _connection(url: str, reach: Reach, *, trusted: bool) -> http.client.HTTPConnection:
+def _connected(
+    url: str, reach: Reach, until: float, *, trusted: bool
+) -> http.client.HTTPConnection:
     """Connect to an address that was looked at; the name is used for TLS and as Host only."""
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -133,7 +145,8 @@ def _connection(url: str, reach: Reach, *, trusted: bool) -> http.client.HTTPCon
     last: OSError | None = None
     for address in reach.addresses(host, port, trusted=trusted):
         try:
-            plain = socket.create_connection((address, port), SILENCE_SECONDS)
+            patience = min(SILENCE_SECONDS, seconds_until(until))
+            plain = socket.create_connection((address, port), patience)
         except OSError as error:
             last = error
             continue
@@ -164,10 +177,9 @@ def _usual(url: str) -> dict[str, str]:
     }
 
 
-def _opened(answer: http.client.HTTPResponse, asked: int) -> Opened:
+def _opened(answer: Answer, asked: int) -> Opened:
     start = asked if answer.status == 206 else 0
-    said = answer.headers.get("Content-Length")
-    length = int(said) + start if said and said.isdigit() else None
+    length = None if answer.length is None else answer.length + start
     tag, changed = (answer.headers.get(name) or "" for name in ("ETag", "Last-Modified"))
     validator = tag if tag and not tag.startswith("W/") else changed
     version = f"{tag} {changed} {length or ''}" if tag or changed else ""
