@@ -199,6 +199,7 @@ class Controllers:
             self.now,
             self.settings.shutdown_grace,
             just_listed=self.inventory.just_listed,
+            held=partial(self.holders.other, resource),
         )
         machines = MachineController(
             kind,

@@ -118,7 +118,8 @@ def restore(*, target: Target, machine: str, name: str, yes: bool, seconds: floa
         )
         outcome = status(item)["restore"]
         if not outcome["succeeded"]:
-            raise Failure(f"{machine} was not brought back to {name}: {outcome.get('message')}")
+            why = f"{outcome.get('message')} ({outcome.get('reason')})"
+            raise Failure(f"{machine} was not brought back to {name}: {why}")
 
     run(target, act)
     word = "is being brought" if seconds is None else "was brought"

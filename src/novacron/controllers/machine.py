@@ -9,7 +9,12 @@ from novacron.controllers.hooks import before_stop, may_stop_again, prepare
 from novacron.controllers.restoring import restore
 from novacron.controllers.round import BACK_OFF, PENDING, Happening, Scope
 from novacron.controllers.snapshots import protect
-from novacron.controllers.volumes import leaving_volumes, reclaim, volumes_in_words
+from novacron.controllers.volumes import (
+    leaving_volumes,
+    reclaim,
+    require_unused,
+    volumes_in_words,
+)
 from novacron.core.errors import OutOfCapacity
 from novacron.core.machine import Hindrance, Machine, MachinePlan, Observed, Power
 from novacron.core.steps import Done, Outcome, Step, Wait
@@ -29,9 +34,11 @@ async def create(scope: Scope) -> Outcome:
     """Make the machine on its host."""
     host = scope.machine.host
     if scope.seen is None or scope.seen.abandoned:
+        plan = scope.machine.plan()
+        require_unused(scope, plan.volumes or ())
         scope.may_act()
         try:
-            accepted = await scope.driver.create(scope.machine.plan())
+            accepted = await scope.driver.create(plan)
         except OutOfCapacity as full:
             # Nothing was made there, so the placer may look for another host.
             scope.refused = True
@@ -66,6 +73,7 @@ async def configure(scope: Scope) -> Outcome:
     # What cannot start as it is may be able to when it asks for something else.
     idle = before is not None and (not before.changing or before.hindered is not None)
     if before and idle and _is_to_change(scope, before, plan):
+        require_unused(scope, plan.volumes or ())
         scope.may_act()
         accepted = await scope.driver.resize(plan)
         if not _as_planned(before, plan):

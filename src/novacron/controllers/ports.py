@@ -1,6 +1,6 @@
 """What controllers need to know of a family: how its objects say "machine" and "host"."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,6 +12,7 @@ from novacron.core.move import Move
 from novacron.core.placement import Placement
 from novacron.core.report import MachineReport
 from novacron.core.surroundings import Reference, Surroundings
+from novacron.core.volume import Hold
 
 __all__ = [
     "AddressedKind",
@@ -62,8 +63,8 @@ class PlacedKind(MachineKind, Protocol):
     def neighbour(self, obj: dict[str, Any]) -> Neighbour:
         """Return what its machine is to those beside it; raise Rejected when nobody can tell."""
 
-    def volume_ids(self, obj: dict[str, Any]) -> frozenset[str]:
-        """Return the ids of all volumes that its machine has, had or asks for."""
+    def volumes_held(self, obj: dict[str, Any]) -> Mapping[str, Hold]:
+        """Return all volumes that its machine has, had or asks for, by their ids."""
 
     def is_settled(self, obj: dict[str, Any]) -> bool:
         """Say whether its status was written for the spec it has now."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from novacron.controllers.hooks import before_stop
 from novacron.controllers.leftovers import come_after_all, removed_from, tidied
@@ -21,6 +22,7 @@ from novacron.core.machine import Machine, Observed
 from novacron.core.move import Move, MoveReport
 from novacron.core.report import STOPPING_TO_MOVE
 from novacron.core.steps import Blocked, Done, Step, Wait, run_steps
+from novacron.core.volume import Hold
 
 __all__ = ["MachineReconciler"]
 
@@ -41,6 +43,12 @@ def not_listed(host: str, uid: str) -> Observed | None:
     return None
 
 
+def by_nobody(machine: Machine, volume: str, least: Hold) -> str | None:
+    """Know of nobody else, for a process that follows no other machines."""
+    del machine, volume, least
+    return None
+
+
 def always() -> None:
     """Allow every order, for a process that is alone."""
 
@@ -56,6 +64,7 @@ class MachineReconciler:
     restarts: Restarts = field(default_factory=Restarts)
     requests: Requests = field(default_factory=Requests)
     just_listed: Callable[[str, str], Observed | None] = not_listed
+    held: Callable[[Machine, str, Hold], str | None] = by_nobody
     _met: set[str] = field(default_factory=set)
 
     async def reconcile(self, machine: Machine) -> Round:
@@ -116,6 +125,7 @@ class MachineReconciler:
             *(machine, driver, seen, self.may_act, self.now(), self.grace),
             restarts=self.restarts,
             requests=self.requests,
+            held=partial(self.held, machine),
         )
 
     async def _removed(self, machine: Machine) -> Round:

@@ -18,6 +18,7 @@ from novacron.core.machine import (
 from novacron.core.move import MoveReport
 from novacron.core.snapshot import Restored, SnapshotReport
 from novacron.core.steps import Done, Outcome, Wait
+from novacron.core.volume import Hold
 
 __all__ = [
     "BACK_OFF",
@@ -52,7 +53,8 @@ class Scope:
     """One machine in one round: what is wanted, what is there, and what was done about it.
 
     ``may_act`` is asked right before each order to a host and raises when this process has lost
-    the right to give any.
+    the right to give any. ``held`` names another machine that holds a volume at least so much,
+    wherever it is.
     """
 
     machine: Machine
@@ -63,6 +65,7 @@ class Scope:
     grace: timedelta
     restarts: Restarts
     requests: Requests
+    held: Callable[[str, Hold], str | None]
     refused: bool = False
     ordered: timedelta | None = None
     happened: list[Happening] = field(default_factory=list)

@@ -3,11 +3,21 @@
 from collections.abc import Iterable
 
 from novacron.controllers.round import Scope
+from novacron.core.errors import Rejected
 from novacron.core.machine import Observed
 from novacron.core.steps import Done, Outcome
-from novacron.core.volume import Attachment, Reclaim, Volume, VolumeKeeping
+from novacron.core.volume import (
+    APART,
+    IN_USE_AGAIN,
+    Access,
+    Attachment,
+    Hold,
+    Reclaim,
+    Volume,
+    VolumeKeeping,
+)
 
-__all__ = ["leaving_volumes", "reclaim", "volumes_in_words"]
+__all__ = ["leaving_volumes", "reclaim", "require_unused", "volumes_in_words"]
 
 
 async def reclaim(scope: Scope) -> Outcome:
@@ -17,14 +27,46 @@ async def reclaim(scope: Scope) -> Outcome:
     that was taken off it is not on its list any more: both stay.
     """
     doomed = [
-        volume.name
+        volume
         for volume in scope.machine.volumes
         if volume.reclaim is Reclaim.DELETE and volume.existing is None
     ]
-    if doomed and isinstance(scope.driver, VolumeKeeping):
+    free = [volume.name for volume in doomed if not _stays(scope, volume)]
+    if free and isinstance(scope.driver, VolumeKeeping):
         scope.may_act()
-        await scope.driver.reclaim(scope.machine.ref, doomed)
+        await scope.driver.reclaim(scope.machine.ref, free)
     return Done("Reclaimed", "no volume is left that was to go")
+
+
+def _stays(scope: Scope, volume: Volume) -> bool:
+    """Say whether a volume has become another machine's, of which its host may know nothing."""
+    machine = scope.machine
+    one = volume.id_for(machine.name, machine.uid)
+    if (holder := scope.held(one, Hold.ASKS)) is None:
+        return False
+    scope.tell("VolumeKept", f"volume {one} stays: {holder} has it, or asks for it")
+    return True
+
+
+def require_unused(scope: Scope, volumes: Iterable[Volume]) -> None:
+    """Refuse volumes that another machine has, wherever that is: a host knows only its own.
+
+    Those that the machine has already are its own, and several may read what nobody writes.
+    """
+    machine, seen = scope.machine, scope.seen.volumes if scope.seen else ()
+    having = {each.id for each in seen if each.attachment not in APART}
+    for volume in volumes:
+        one = volume.id_for(machine.name, machine.uid)
+        if volume.access is Access.MANY or one in having:
+            continue
+        least = Hold.WRITES if volume.access is Access.READ_ONLY else Hold.READS
+        if (holder := scope.held(one, least)) is not None:
+            raise Rejected(
+                f"volume {volume.name} is attached to {machine.namespace}/{holder}: take it off "
+                "that machine first",
+                reason="VolumeInUse",
+                again=IN_USE_AGAIN,
+            )
 
 
 def leaving_volumes(seen: Observed) -> str:

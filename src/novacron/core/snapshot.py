@@ -5,8 +5,8 @@ moment, so a run that was made is never made again, whoever died in between.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -47,10 +47,15 @@ class SnapshotOrder:
 
 @dataclass(frozen=True, slots=True)
 class RestoreOrder:
-    """A snapshot to go back to; another ``request`` asks for it once more."""
+    """A snapshot to go back to; another ``request`` asks for it once more.
+
+    ``elsewhere`` are volumes that the machine once had, by their ids, with the name of the machine
+    on whatever host that has each now.
+    """
 
     snapshot: str
     request: str
+    elsewhere: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +98,14 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What became of a restore."""
+    """What became of a restore; ``reason`` is the word for why nothing did."""
 
     snapshot: str
     request: str
     succeeded: bool
     message: str = ""
     at: datetime | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ who deletes this very volume by name. One that is taken out of a machine's list 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from datetime import timedelta
+from enum import IntEnum, StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
     from novacron.core.machine import MachineRef
 
 __all__ = [
+    "APART",
+    "IN_USE_AGAIN",
     "Access",
     "Attachment",
+    "Hold",
     "KeptVolume",
     "Reclaim",
     "SeenVolume",
@@ -29,6 +33,9 @@ __all__ = [
     "require_offered",
     "volume_id",
 ]
+
+# Whoever has a volume that another machine asks for may let go of it at any time.
+IN_USE_AGAIN = timedelta(seconds=10)
 
 
 class Access(StrEnum):
@@ -68,6 +75,15 @@ JOINED = frozenset(
     }
 )
 APART = frozenset({Attachment.DETACHED, Attachment.DETACHING})
+
+
+class Hold(IntEnum):
+    """How much a machine has to do with a volume, as far as it is on record; the most counts."""
+
+    HAD = 0
+    ASKS = 1
+    READS = 2
+    WRITES = 3
 
 
 @dataclass(frozen=True, slots=True)

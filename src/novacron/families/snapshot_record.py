@@ -97,6 +97,7 @@ def _restored(entry: Mapping[str, Any] | None) -> Restored | None:
         succeeded=entry["succeeded"],
         message=entry.get("message", ""),
         at=time_of(entry.get("completedAt")),
+        reason=entry.get("reason", ""),
     )
 
 
@@ -119,6 +120,7 @@ def _written_restore(restored: Restored) -> Object:
             "snapshot": restored.snapshot,
             "request": restored.request,
             "succeeded": restored.succeeded,
+            "reason": restored.reason or None,
             "message": restored.message or None,
             "completedAt": written_time(restored.at),
         }

@@ -116,6 +116,8 @@ class RestoreStatus(Model):
     """The request's text."""
     succeeded: bool
     """Whether the machine went back to it."""
+    reason: Annotated[str, Field(max_length=1024)] | None = None
+    """Why it did not, in a word."""
     message: Annotated[str, Field(max_length=32768)] | None = None
     """What was done, or why nothing was."""
     completed_at: datetime | None = None

@@ -10,8 +10,8 @@ from novacron.app.registry import HOST_KIND
 from novacron.controllers.kept import VolumeHolders, told_once
 from novacron.controllers.ledger import Ledger
 from novacron.core.host import HostFacts
-from novacron.core.machine import Resources
-from novacron.core.volume import KeptVolume, volume_id
+from novacron.core.machine import Machine, Power, Resources
+from novacron.core.volume import Hold, KeptVolume, volume_id
 from novacron.families.novacron.translate import VirtualMachineKind
 from novacron.runtime.cache import Cache
 from novacron.runtime.resource import Resource
@@ -112,3 +112,37 @@ def test_two_machines_share_a_volume_until_the_last_is_gone(fleet: Fleet) -> Non
     assert fleet.told("a", kept("old.data-12345678", "nfs")) == []
     fleet.machines.gone(fleet.marked(bodies[1], "uid-two"))
     assert fleet.told("a", kept("old.data-12345678", "nfs")) == ["old.data-12345678"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "state", "hold"),
+    [
+        (True, None, Hold.ASKS),
+        (True, "Attached", Hold.WRITES),
+        (True, "Detached", Hold.ASKS),
+        (False, "Detaching", Hold.WRITES),
+        (False, "Detached", Hold.HAD),
+        ("ReadOnlyMany", "Attached", Hold.READS),
+    ],
+)
+def test_how_much_another_machine_holds_a_volume_is_told(
+    fleet: Fleet, wanted: bool | str, state: str | None, hold: Hold
+) -> None:
+    """By what it asks for and by what its status says; never of the machine that asks."""
+    one = "old.data-12345678"
+    mode = {"accessMode": wanted} if isinstance(wanted, str) else {}
+    volume = {"name": "data", "size": "64Mi", "existing": one, **mode}
+    body = fleet.marked(virtual_machine("db", "n", volumes=[volume] if wanted else []), "uid-db")
+    if state:
+        listed = {"id": one, "name": "data", "size": "64Mi", "state": state}
+        body["status"] = {"volumes": [listed]}
+    fleet.machines.seen(body)
+    machines = {
+        name: Machine(name, "n", name, Resources(1, 1, 1), "", Power.ON) for name in ("db", "web")
+    }
+    for least in Hold:
+        found = fleet.holders.other(MACHINES, machines["web"], one, least)
+        assert found == ("db" if hold >= least else None)
+        assert fleet.holders.other(MACHINES, machines["db"], one, least) is None
+    fleet.machines.gone(fleet.marked(dict(body), "uid-db"))
+    assert fleet.holders.other(MACHINES, machines["web"], one, Hold.HAD) is None

@@ -231,6 +231,7 @@ async def test_a_restore_of_nothing_fails_for_good_and_stops_nothing(keeper: Kee
     outcome = keeper.world.machine.snapshots.restored
     assert outcome is not None
     assert (outcome.succeeded, outcome.message) == (False, "there is no snapshot one")
+    assert outcome.reason == "SnapshotNotFound"
     keeper.wish(wanted=(SnapshotOrder("one"),))
     assert [each.reason for each in (await keeper.round()).happened] == ["SnapshotTaken"]
     assert not (await keeper.settle()).happened

@@ -35,7 +35,7 @@ names = st.text("abc", min_size=1, max_size=4)
 kept = st.builds(
     Kept, names, moments, st.none() | st.just("1Mi"), st.booleans(), st.booleans(), st.booleans()
 )
-restored = st.builds(Restored, names, names, st.booleans(), st.just("done"), moments)
+restored = st.builds(Restored, names, names, st.booleans(), st.just("done"), moments, names)
 reports = st.builds(
     SnapshotReport,
     kept=st.lists(kept, max_size=4).map(tuple),

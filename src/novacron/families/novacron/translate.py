@@ -29,6 +29,7 @@ from novacron.core.needs import needs_of
 from novacron.core.placement import Placement
 from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
+from novacron.core.volume import Hold
 from novacron.families.device_record import devices_of, written_devices
 from novacron.families.move_record import request_of, with_move, without_move, written_move
 from novacron.families.novacron.affinity_translate import (
@@ -49,8 +50,8 @@ from novacron.families.novacron.volume_translate import (
     asked,
     classes_needed,
     listed,
-    volume_ids,
     volume_of,
+    volumes_held,
     written_volumes,
 )
 from novacron.families.seal import UNCHECKED, Seal
@@ -108,10 +109,10 @@ class VirtualMachineKind:
         """Say whether it has a request to move, or wants to be placed differently than it was."""
         return request_of(obj) is not None or wants_elsewhere(obj, self.seal)
 
-    def volume_ids(self, obj: Object) -> frozenset[str]:
-        """Return the ids of all volumes that its machine has, had or asks for."""
+    def volumes_held(self, obj: Object) -> Mapping[str, Hold]:
+        """Return all volumes that its machine has, had or asks for, by their ids."""
         with as_the_schema_says():
-            return volume_ids(obj)
+            return volumes_held(obj)
 
     def is_settled(self, obj: Object) -> bool:
         """Say whether its status was written for the spec it has now."""

@@ -6,15 +6,15 @@ from typing import Any
 from novacron.core.offer import Offer, OfferKind
 from novacron.core.quantity import format_mib, mib
 from novacron.core.resources import Resources, Share
-from novacron.core.volume import Access, KeptVolume, Reclaim, SeenVolume, Volume
+from novacron.core.volume import Access, Attachment, Hold, KeptVolume, Reclaim, SeenVolume, Volume
 
 __all__ = [
     "asked",
     "classes_needed",
     "classes_of",
     "listed",
-    "volume_ids",
     "volume_of",
+    "volumes_held",
     "written_kept",
     "written_volumes",
 ]
@@ -71,12 +71,19 @@ def written_volumes(seen: Iterable[SeenVolume]) -> list[Object] | None:
     ] or None
 
 
-def volume_ids(obj: Mapping[str, Any]) -> frozenset[str]:
-    """Return the ids of all volumes that an object asks for, or that its machine has or had."""
+def volumes_held(obj: Mapping[str, Any]) -> Mapping[str, Hold]:
+    """Return all volumes that an object asks for, or that its machine has or had, by their ids."""
     metadata, status = obj["metadata"], obj.get("status") or {}
-    wanted = obj["spec"]["template"]["spec"].get("volumes") or ()
-    ids = {volume_of(each).id_for(metadata["name"], metadata["uid"]) for each in wanted}
-    return frozenset(ids | {each["id"] for each in status.get("volumes") or ()})
+    wanted = [volume_of(each) for each in obj["spec"]["template"]["spec"].get("volumes") or ()]
+    asked = {each.id_for(metadata["name"], metadata["uid"]): each.access for each in wanted}
+    held = dict.fromkeys(asked, Hold.ASKS)
+    for each in status.get("volumes") or ():
+        if each.get("state") == Attachment.DETACHED:
+            held.setdefault(each["id"], Hold.HAD)
+        else:
+            reads = asked.get(each["id"]) is Access.READ_ONLY
+            held[each["id"]] = Hold.READS if reads else Hold.WRITES
+    return held
 
 
 def listed(status: Mapping[str, Any], but: Container[str] = ()) -> Resources:
