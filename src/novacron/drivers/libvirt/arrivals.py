@@ -90,8 +90,15 @@ def _is_to_be_copied(builder: Builder, name: str, disk: Belonging, snapshots: in
             "not copied: have both hosts see one storage, or take the volume off the machine",
             reason="DisksOutOfReach",
         )
+    left = pool.find(f"{disk.volume}{COMING}") is not None  # by a move that came to nothing
+    if not left and pool.find(disk.volume) is not None:
+        raise Rejected(
+            f"host {host} has a file {disk.volume} in pool {name}, which no move left there and "
+            "which may have data of its own: move it away or delete it there first",
+            reason="VolumeExists",
+        )
     pool.fill(f"{disk.volume}{COMING}", 0, [])
-    pool.remove(disk.volume)  # one that is there was left by a move that came to nothing
+    pool.remove(disk.volume)
     pool.empty(disk.volume, disk.capacity, disk.format)
     return True
 

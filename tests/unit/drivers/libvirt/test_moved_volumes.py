@@ -223,3 +223,23 @@ async def test_a_machine_that_came_is_at_home_also_when_it_is_to_change_in_vain(
         with pytest.raises(Rejected, match="of-another-host"):
             await there.resize(wishful)
         await here.clear_out(plan.ref, await there.pack(coming.ref))
+
+
+async def test_a_file_that_no_move_left_is_not_written_over(tmp_path: Path) -> None:
+    """It may be the only one that has somebody's data; whoever knows may move it away."""
+    async with real(tmp_path, pool="novacron") as pair:
+        here, there = pair.connect("a"), pair.connect("b")
+        plan, coming = await about_to_go(pair, here)
+        file = f"volume-default.{volume_id(plan.ref.name, 'data', plan.ref.uid)}.qcow2"
+        outside = libvirt.open(shared_fleet().hosts[1].uri)
+        pool = outside.storagePoolLookupByName("novacron")
+        theirs = pool.createXML(f"<volume><name>{file}</name><capacity>4096</capacity></volume>")
+        with pytest.raises(Rejected, match=f"has a file {file} in pool novacron") as refused:
+            await there.welcome(coming, await here.pack(plan.ref))
+        assert refused.value.reason == "VolumeExists"
+        assert pool.storageVolLookupByName(file).info()[1] == 4096
+        theirs.delete()
+        assert await moved(pair, here, there, plan) is not None
+        await there.reclaim(coming.ref, ["data"])
+        del theirs, pool
+        outside.close()
