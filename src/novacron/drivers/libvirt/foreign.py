@@ -68,4 +68,5 @@ def _taken(volume: libvirt.virStorageVol) -> int:
         _, capacity, allocation = volume.info()
     except libvirt.libvirtError:
         return 0  # it went this moment
-    return int(min(capacity, allocation))
+    # Of a raw one libvirt tells as capacity whatever its guest wrote to its beginning.
+    return int(allocation if volume.name().endswith(".raw") else min(capacity, allocation))

@@ -22,6 +22,8 @@ OFFSET = 0x00FFFFFFFFFFFE00
 COMPRESSED = 1 << 62
 SECTOR = 512
 EXTENDED_TABLES = 1 << 4
+# QEMU opens no file that says it has more.
+MOST_SNAPSHOTS = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Tables:
 
 
 def read_snapshots(read: Read) -> Tables | None:
-    """Return the snapshots within a volume; None when it is no qcow2."""
+    """Return the snapshots within a volume; None when it is no qcow2, or not a whole one."""
     header = read(0, HEADER.size)
     if len(header) < HEADER.size or not header.startswith(MAGIC):
         return None
@@ -77,7 +79,13 @@ def read_snapshots(read: Read) -> Tables | None:
     cluster_bits, count, start, features = fields[4], fields[11], fields[12], fields[13]
     version = fields[1]
     extended = version > 2 and bool(features & EXTENDED_TABLES)
-    return Tables(read, cluster_bits, extended, tuple(_entries(read, start, count)))
+    if count > MOST_SNAPSHOTS:
+        return None
+    try:
+        found = tuple(_entries(read, start, count))
+    except struct.error:  # it ends before its table does
+        return None
+    return Tables(read, cluster_bits, extended, found)
 
 
 def _entries(read: Read, position: int, count: int) -> Iterator[Within]:

@@ -65,6 +65,11 @@ def test_only_disks_are_not_foreign_and_no_more_of_them_than_is_reserved() -> No
     assert Foreign().mib(Directory([*disks, snapshots, image, log], beside=100)) == 220
 
 
+def test_what_a_guest_writes_makes_its_own_disk_nobody_elses() -> None:
+    """libvirt takes the beginning of a raw disk for a header, and tells the size that is in it."""
+    assert Foreign().mib(Directory([File("volume-default.web.data-1.raw", 1, 100)])) == 0
+
+
 def test_it_is_rounded_up_and_stays_until_it_is_clearly_less() -> None:
     """A status is not written for every MiB."""
     pool, clock = Directory(beside=101), Clock()

@@ -1,5 +1,6 @@
 """What a qcow2 file says of the snapshots within it, beside what QEMU's own tool did to it."""
 
+import struct
 import subprocess
 from functools import partial
 from pathlib import Path
@@ -61,3 +62,35 @@ def test_what_is_no_qcow2_has_no_tables(tmp_path: Path) -> None:
     assert read_snapshots(partial(read, file)) is None
     file.write_bytes(b"\0" * MIB)
     assert read_snapshots(partial(read, file)) is None
+
+
+def told(disk: Path, count: int) -> int:
+    """Have a header say how many snapshots there are; return how often its file is read then."""
+    header = bytearray(disk.read_bytes())
+    header[60:64] = count.to_bytes(4, "big")
+    disk.write_bytes(header)
+    reads: list[int] = []
+
+    def counted(start: int, length: int) -> bytes:
+        reads.append(start)
+        return read(disk, start, length)
+
+    assert read_snapshots(counted) is None
+    return len(reads)
+
+
+def test_a_table_that_no_file_of_qemu_has_is_not_read(tmp_path: Path) -> None:
+    """Each entry of it costs a question to the host, which has other work to do."""
+    disk = tmp_path / "disk.qcow2"
+    run("qemu-img", "create", "-f", "qcow2", disk, "1M")
+    assert told(disk, 65537) == 1
+
+
+def test_a_table_that_its_file_ends_before_is_none(tmp_path: Path) -> None:
+    """Nobody can go back to what is not there."""
+    disk = tmp_path / "disk.qcow2"
+    run("qemu-img", "create", "-f", "qcow2", disk, "1M")
+    run("qemu-img", "snapshot", "-c", "one", disk)
+    (start,) = struct.unpack(">Q", read(disk, 64, 8))
+    disk.write_bytes(disk.read_bytes()[: start + 8])
+    assert told(disk, 3) == 2
