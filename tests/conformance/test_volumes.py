@@ -175,6 +175,23 @@ async def test_a_kept_volume_is_found_and_another_machine_takes_it(
     assert await driver.kept_volumes(bench.host) == []
 
 
+async def test_a_new_machine_does_not_get_what_another_one_has(
+    bench: Bench, driver: FullDriver
+) -> None:
+    """With the other one off both would start, each in turn, on what the other wrote."""
+    if not bench.takes_over_volumes:
+        return
+    plan = bench.plan(volumes=(DATA,))
+    seen = await bench.created(driver, plan)
+    heir = bench.plan("uid-2", name="db", volumes=(replace(DATA, existing=seen.volumes[0].id),))
+    with pytest.raises(Rejected, match="attached to default/web") as refused:
+        await driver.create(heir)
+    assert refused.value.reason == "VolumeInUse"
+    assert await driver.observe(heir.ref) is None
+    await changed(bench, driver, plan)
+    assert (await bench.created(driver, heir)).volumes[0].id == seen.volumes[0].id
+
+
 async def test_another_namespace_cannot_take_a_kept_volume(
     bench: Bench, driver: FullDriver
 ) -> None:

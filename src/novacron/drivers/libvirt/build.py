@@ -20,8 +20,9 @@ from novacron.drivers.libvirt.domain import (
 )
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
-from novacron.drivers.libvirt.fitted import fitted
+from novacron.drivers.libvirt.fitted import Fitted, fitted
 from novacron.drivers.libvirt.growth import grow_file_systems
+from novacron.drivers.libvirt.holders import require_unused
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find, needed_volumes
 from novacron.drivers.libvirt.mark import set_mark
@@ -97,7 +98,7 @@ class Builder:
         if domain is not None and domain.configured.mark.shape:
             return domain
         self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
-        volumes = fitted(self.storage.places(plan, OutOfCapacity), ())
+        volumes = self._volumes_for(plan)
         name = domain.configured.name if domain else plain_name(plan.ref)
         try:
             handle, written = self._writing.new(plan, name, seed.name, volumes)
@@ -137,7 +138,7 @@ class Builder:
         new = self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
         if domain is not None and not new:
             take_out(self.pool, domain)
-        if self.pool.find(image.volume) is None:
+        if new and self.pool.find(image.volume) is None:
             # Somebody made room at this very moment; nothing was written to the disk yet.
             self.pool.remove(root_volume(uid))
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
@@ -213,9 +214,17 @@ class Builder:
 
     def draft(self, plan: MachinePlan, coming: frozenset[str]) -> str:
         """Return how a machine would be written down here that comes with these volumes."""
-        volumes = fitted(self.storage.places(plan, OutOfCapacity, coming), ())
+        volumes = self._volumes_for(plan, coming)
         name, seed = self._free_name(plan), seed_of(plan).name
         return self._writing.draft(plan, name, seed, volumes)
+
+    def _volumes_for(
+        self, plan: MachinePlan, coming: frozenset[str] = frozenset()
+    ) -> tuple[Fitted, ...]:
+        """Return the volumes of a machine that is not here yet; refuse what another one has."""
+        volumes = fitted(self.storage.places(plan, OutOfCapacity, coming), ())
+        require_unused(self.storage, volumes, plan.ref.uid)
+        return volumes
 
     def _sow(self, seed: Seed) -> None:
         """Make the disk with the first instructions; its name is that of its content."""

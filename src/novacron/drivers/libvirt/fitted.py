@@ -13,7 +13,17 @@ from xml.etree import ElementTree as ET
 from novacron.core.machine import MachineRef
 from novacron.core.volume import Access, Attachment, SeenVolume, Volume
 
-__all__ = ["PREFIX", "Fitted", "disk_of", "fitted", "found", "seen", "serial_of", "stem_of"]
+__all__ = [
+    "PREFIX",
+    "Fitted",
+    "disk_of",
+    "fitted",
+    "found",
+    "id_of",
+    "seen",
+    "serial_of",
+    "stem_of",
+]
 
 PREFIX = "volume-"
 # The guest sees no more of a virtio disk's serial number.
@@ -157,6 +167,11 @@ def disk_of(volume: Fitted) -> ET.Element:
     return disk
 
 
+def id_of(file: str) -> str:
+    """Return what the volume of a file is called within its namespace."""
+    return file.rpartition(".")[0].partition(".")[2]
+
+
 def seen(
     volume: Fitted, files: frozenset[str], live: frozenset[tuple[str, str]] | None
 ) -> SeenVolume:
@@ -165,7 +180,7 @@ def seen(
         volume.name,
         volume.size_mib,
         _attachment(volume, volume.key in files, live),
-        volume.file.rpartition(".")[0].partition(".")[2],
+        id_of(volume.file),
         volume.storage_class or None,
     )
 

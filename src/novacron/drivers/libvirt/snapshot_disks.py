@@ -9,11 +9,23 @@ import libvirt
 
 from novacron.core.errors import Rejected
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
+from novacron.drivers.libvirt.holders import holder
 from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import read_volume
-from novacron.drivers.libvirt.qcow2 import read_snapshots
+from novacron.drivers.libvirt.qcow2 import Tables, read_snapshots
 
-__all__ = ["QCOW2", "Disk", "disks_now", "disks_of", "disks_then", "held_bytes", "is_within"]
+__all__ = [
+    "QCOW2",
+    "Disk",
+    "disks_let_go",
+    "disks_now",
+    "disks_of",
+    "disks_then",
+    "held_bytes",
+    "is_within",
+    "taken_over",
+]
 
 QCOW2 = "qcow2"
 
@@ -28,6 +40,11 @@ class Disk:
     place: str
     volume: libvirt.virStorageVol | None
     element: ET.Element
+
+    @property
+    def file(self) -> str:
+        """Return what it is called within its pool."""
+        return self.place.partition("/")[2]
 
 
 def disks_now(domain: Domain) -> list[Disk]:
@@ -54,20 +71,35 @@ def disks_then(snapshot: libvirt.virDomainSnapshot) -> list[Disk]:
     return [] if tree is None else list(_disks(tree, snapshot.getConnect()))
 
 
+def disks_let_go(domain: Domain, snapshot: libvirt.virDomainSnapshot) -> list[Disk]:
+    """Return the disks of then that the machine does not have any more."""
+    now = {disk.place for disk in disks_of(domain)}
+    return [disk for disk in disks_then(snapshot) if disk.place not in now]
+
+
+def taken_over(disk: Disk, domain: Domain) -> Mark | None:
+    """Return the mark of another machine of the host that has a disk, if one does."""
+    return holder(domain.handle.connect(), lambda each: each.key == disk.place, domain.uid)
+
+
 def is_within(disk: Disk, name: str) -> bool:
     """Say whether a snapshot is within a disk, whoever has it on record."""
-    if disk.volume is None:
-        return False
-    tables = read_snapshots(partial(read_volume, disk.volume))
+    tables = _tables(disk)
     return tables is not None and tables.find(name) is not None
 
 
 def held_bytes(disk: Disk, name: str) -> int:
     """Return how much of a disk a snapshot holds."""
-    assert disk.volume is not None
-    tables = read_snapshots(partial(read_volume, disk.volume))
+    tables = _tables(disk)
     found = tables.find(name) if tables else None
     return tables.held_bytes(found) if tables and found else 0
+
+
+def _tables(disk: Disk) -> Tables | None:
+    # What a guest wrote to a raw disk may look like tables of any length.
+    if disk.volume is None or disk.format != QCOW2:
+        return None
+    return read_snapshots(partial(read_volume, disk.volume))
 
 
 def _disks(tree: ET.Element, connection: libvirt.virConnect) -> Iterator[Disk]:

@@ -18,7 +18,14 @@ from novacron.drivers.libvirt import snapshot_record as on_record
 from novacron.drivers.libvirt.errors import sentence
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.qemu import ask_qemu, nodes_of
-from novacron.drivers.libvirt.snapshot_disks import QCOW2, Disk, disks_of, disks_then, is_within
+from novacron.drivers.libvirt.snapshot_disks import (
+    QCOW2,
+    Disk,
+    disks_of,
+    disks_then,
+    is_within,
+    taken_over,
+)
 from novacron.drivers.libvirt.snapshot_record import Note, Record
 
 __all__ = ["KEEPER", "METADATA_ONLY", "discard", "remove_keeper"]
@@ -33,19 +40,34 @@ KEEPER = "novacron.loose-disks."
 def discard(domain: Domain, record: Record) -> None:
     """Remove a snapshot; what was begun by somebody who died is gone on with."""
     then, now = disks_then(record.handle), disks_of(domain)
-    having = {(disk.target, disk.place) for disk in now}
-    same = all((disk.target, disk.place) in having for disk in then)
+    had, having = _places(then), _places(now)
+    # A guest's disks are all done at once, and one that came since may have another machine's.
+    same = had == having if domain.power is Power.ON else had <= having
     # Where there is a disk that cannot have snapshots QEMU removes none at all.
     if same and all(disk.format == QCOW2 for disk in now):
         record.handle.delete(0)
         return
     in_use = {disk.place for disk in now} if domain.power is Power.ON else set()
     if in_use:
-        _from_running(domain, record.name, now)
-    loose = [disk for disk in then if disk.place not in in_use and is_within(disk, record.name)]
+        places = {disk.place for disk in then}
+        _from_running(domain, record.name, [disk for disk in now if disk.place in places])
+    within = [disk for disk in then if disk.place not in in_use and is_within(disk, record.name)]
+    loose = [disk for disk in within if not _is_taken(disk, domain, record.name)]
     if loose:
         _from_loose(domain, record.name, loose)
     record.handle.delete(METADATA_ONLY)
+
+
+def _is_taken(disk: Disk, domain: Domain, name: str) -> bool:
+    """Say whether a disk is another machine's by now: what is within it goes with the volume."""
+    if (mark := taken_over(disk, domain)) is None:
+        return False
+    log.warning("snapshot %s stays within %s, which is %s's now", name, disk.place, mark.name)
+    return True
+
+
+def _places(disks: list[Disk]) -> set[tuple[str, str]]:
+    return {(disk.target, disk.place) for disk in disks}
 
 
 def remove_keeper(connection: libvirt.virConnect, uuid: str) -> None:

@@ -14,14 +14,17 @@ from novacron.core.errors import Rejected
 from novacron.core.machine import Power
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
 from novacron.drivers.libvirt import snapshot_record as on_record
+from novacron.drivers.libvirt.fitted import id_of
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.qemu import ask_qemu, nodes_of
 from novacron.drivers.libvirt.snapshot_disks import (
     Disk,
+    disks_let_go,
     disks_now,
     disks_then,
     held_bytes,
     is_within,
+    taken_over,
 )
 from novacron.drivers.libvirt.snapshot_record import MARKER, Note, Record
 from novacron.drivers.libvirt.snapshot_removal import METADATA_ONLY, discard
@@ -86,6 +89,7 @@ def restore(domain: Domain, order: RestoreOrder) -> None:
     if record is None or not record.note.made:
         raise Rejected(f"there is no snapshot {order.snapshot}", reason="SnapshotNotFound")
     if record.note.restored != order.request:
+        _require_own_disks(domain, record, order)
         _require_whole(record)
         marker = on_record.find(handle, MARKER)
         if marker is None or marker.note.restored != order.request:
@@ -96,6 +100,20 @@ def restore(domain: Domain, order: RestoreOrder) -> None:
         record.noted(handle, restored=order.request)
     if (marker := on_record.find(handle, MARKER)) is not None:
         marker.handle.delete(METADATA_ONLY)
+
+
+def _require_own_disks(domain: Domain, record: Record, order: RestoreOrder) -> None:
+    """Refuse to go back with a disk that has become another machine's, and has its data."""
+    for disk in disks_let_go(domain, record.handle):
+        other = order.elsewhere.get(id_of(disk.file))
+        if (mark := taken_over(disk, domain)) is not None:
+            other = mark.name
+        if other is not None:
+            raise Rejected(
+                f"snapshot {record.name} cannot be restored: disk {disk.place}, which the machine "
+                f"had then, is {other}'s now: take it off that machine first",
+                reason="VolumeInUse",
+            )
 
 
 def _require_whole(record: Record) -> None:
@@ -128,12 +146,20 @@ def clear(domain: Domain, name: str) -> None:
 
 
 def _clear_remains(domain: Domain, name: str, record: Record | None, disks: list[Disk]) -> None:
+    first, *volumes = disks
     if record is not None:
         clear(domain, name)
-    elif any(is_within(disk, name) for disk in disks):
+    elif is_within(first, name):
         # libvirt died after it made one and before that was on record.
         on_record.write(domain.handle, name, Note(), datetime.now(UTC))
         clear(domain, name)
+    elif (strange := next((disk for disk in volumes if is_within(disk, name)), None)) is not None:
+        # Not of this machine: what it has is within its first disk, which never was another one's.
+        raise Rejected(
+            f"volume {strange.file} has a snapshot {name} of a machine that had it before; choose "
+            "another name",
+            reason="SnapshotExists",
+        )
 
 
 def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> bool:

@@ -13,11 +13,22 @@ from novacron.drivers.libvirt.fitted import Fitted, stem_of
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.pool import Pool, class_pool
 
-__all__ = ["COMING", "Storage"]
+__all__ = ["COMING", "Storage", "size_of"]
 
 QCOW2, RAW = ".qcow2", ".raw"
 # How a file is called that says of another that it is not whole, because it is being copied.
 COMING = ".coming"
+
+
+def size_of(volume: libvirt.virStorageVol) -> int:
+    """Return how many bytes a volume has for its guest.
+
+    Of a raw one that is the length of its file: libvirt looks into it, and takes what a guest wrote
+    to its beginning for what the file is.
+    """
+    if not volume.name().endswith(RAW):
+        return int(volume.info()[1])
+    return int(volume.infoFlags(libvirt.VIR_STORAGE_VOL_GET_PHYSICAL)[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +99,7 @@ class Storage:
 
     def require_no_shrinking(self, volume: Fitted, there: libvirt.virStorageVol) -> None:
         """Refuse a size that would cut off data."""
-        has_mib = int(there.info()[1]) // 1024**2
+        has_mib = size_of(there) // 1024**2
         if has_mib > volume.size_mib:
             raise Rejected(
                 f"volume {volume.name} has {has_mib}Mi and never shrinks: ask for at least that",

@@ -13,9 +13,10 @@ from novacron.core.machine import MachinePlan, Power
 from novacron.drivers.libvirt.errors import code_of
 from novacron.drivers.libvirt.fitted import Fitted, disk_of, fitted, serial_of
 from novacron.drivers.libvirt.growth import grow_file_systems
+from novacron.drivers.libvirt.holders import require_unused
 from novacron.drivers.libvirt.look import Domain, read
 from novacron.drivers.libvirt.mark import Mark, set_mark
-from novacron.drivers.libvirt.storage import Storage
+from novacron.drivers.libvirt.storage import Storage, size_of
 
 __all__ = ["Plugging"]
 
@@ -37,11 +38,12 @@ class Plugging:
         live = domain.running.disks if domain.running else frozenset()
         volumes = fitted(places, before, live)
         known = {each.key for each in before if not each.detached}
-        for volume in volumes:
-            if not volume.detached and (there := self.storage.there(volume)) is not None:
+        having = [each for each in volumes if not each.detached]
+        for volume in having:
+            if (there := self.storage.there(volume)) is not None:
                 self.storage.require_no_shrinking(volume, there)
-                if volume.key not in known and volume.access != "ReadWriteMany":
-                    self._require_unused(volume, domain)
+        new = (each for each in having if each.key not in known)
+        require_unused(self.storage, new, domain.uid)
         # What was never made and is not wanted any more never was.
         return tuple(
             each for each in volumes if not each.detached or each.made or self.storage.there(each)
@@ -52,7 +54,7 @@ class Plugging:
         live = domain.running.disks if domain.running else frozenset()
         for volume in volumes:
             there = None if volume.detached else self.storage.there(volume)
-            if there is None or there.info()[1] >= volume.size_mib * MIB:
+            if there is None or size_of(there) >= volume.size_mib * MIB:
                 continue
             if (volume.target, serial_of(volume.name)) in live:
                 flag = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
@@ -90,21 +92,6 @@ class Plugging:
         after = tuple(replace(each, cold=each.key in cold) for each in mark.volumes)
         if after != mark.volumes:
             set_mark(domain.handle, replace(mark, volumes=after), libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-
-    def _require_unused(self, volume: Fitted, domain: Domain) -> None:
-        """Refuse a volume that another machine of the host has."""
-        for handle in self.storage.own.connection.listAllDomains():
-            other = read(handle)
-            if other is None or other.uid == domain.uid:
-                continue
-            having = {each.key for each in other.configured.mark.volumes if not each.detached}
-            if volume.key in having:
-                mark = other.configured.mark
-                raise Rejected(
-                    f"volume {volume.name} is attached to {mark.namespace}/{mark.name}: take it "
-                    "off that machine first",
-                    reason="VolumeInUse",
-                )
 
 
 def _plugged(handle: libvirt.virDomain, volume: Fitted) -> bool:

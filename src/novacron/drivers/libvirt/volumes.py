@@ -13,12 +13,13 @@ from novacron.core.machine import MachineRef
 from novacron.core.volume import KeptVolume, volume_id
 from novacron.drivers.libvirt.belongings import marks_of, storage_marks
 from novacron.drivers.libvirt.build import Builder
-from novacron.drivers.libvirt.fitted import PREFIX, Fitted, serial_of
+from novacron.drivers.libvirt.fitted import PREFIX
 from novacron.drivers.libvirt.foreign import Foreign
-from novacron.drivers.libvirt.look import Domain, read_all, read_definitions
+from novacron.drivers.libvirt.holders import holder
+from novacron.drivers.libvirt.look import read_definitions
 from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.pool import Pool
-from novacron.drivers.libvirt.storage import COMING
+from novacron.drivers.libvirt.storage import COMING, size_of
 from novacron.drivers.libvirt.work import HostWork
 
 __all__ = ["LibvirtVolumes", "shelved"]
@@ -41,7 +42,7 @@ class LibvirtVolumes(HostWork):
 
         def remove(builder: Builder) -> None:
             for one in ids:
-                if _holder(builder, _files(ref.namespace, one)) is None:
+                if _holder(builder, ref.namespace, one) is None:
                     _remove(builder, ref.namespace, one)
 
         await self._work(remove)
@@ -50,7 +51,7 @@ class LibvirtVolumes(HostWork):
         """Delete one volume by its id."""
 
         def remove(builder: Builder) -> None:
-            if (mark := _holder(builder, _files(namespace, volume))) is not None:
+            if (mark := _holder(builder, namespace, volume)) is not None:
                 raise Rejected(
                     f"volume {volume} is attached to {mark.namespace}/{mark.name}: take it off "
                     "that machine first",
@@ -131,7 +132,7 @@ def _told(pool: Pool, file: str, storage_class: str | None, storage: str) -> Ite
     namespace, _, rest = file.removeprefix(PREFIX).partition(".")
     volume = pool.find(file)
     if volume is not None and rest.endswith(ENDINGS) and pool.find(file + COMING) is None:
-        size_mib = int(volume.info()[1]) // MIB
+        size_mib = size_of(volume) // MIB
         yield KeptVolume(namespace, rest.rpartition(".")[0], size_mib, storage_class, storage)
 
 
@@ -151,15 +152,7 @@ def _remove(builder: Builder, namespace: str, volume: str) -> bool:
     return found
 
 
-def _holder(builder: Builder, files: frozenset[str]) -> Mark | None:
+def _holder(builder: Builder, namespace: str, volume: str) -> Mark | None:
     """Return the mark of the machine that has a volume."""
-    for domain in read_all(builder.connection):
-        mark = domain.configured.mark
-        if any(each.file in files and _is_held(each, domain) for each in mark.volumes):
-            return mark
-    return None
-
-
-def _is_held(volume: Fitted, domain: Domain) -> bool:
-    live = domain.running.disks if domain.running else frozenset()
-    return not volume.detached or (volume.target, serial_of(volume.name)) in live
+    files = _files(namespace, volume)
+    return holder(builder.connection, lambda each: each.file in files)

@@ -16,6 +16,7 @@ from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.drivers.libvirt import LibvirtDriver
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.look import read_all
+from novacron.drivers.libvirt.shelf import InStock
 from novacron.drivers.libvirt.stock import Stock
 from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, left_on, machine
 
@@ -44,6 +45,16 @@ async def test_it_is_complete_when_the_order_returns(driver: LibvirtDriver) -> N
     assert started.seen is not None
     assert started.seen.power is Power.ON
     assert await driver.create(plan) == Accepted(seen=await driver.observe(plan.ref))
+    await deleted(driver, plan)
+
+
+async def test_a_disk_that_was_there_stays_when_its_image_went_away(driver: LibvirtDriver) -> None:
+    """Another process made it, and its guest may have written to it since."""
+    plan = machine()
+    await created(driver, plan)
+    gone = InStock("image-that-went.qcow2", "qcow2", 1)
+    await driver._work(lambda builder: builder.complete(plan, gone, None))
+    assert await driver._work(lambda builder: builder.has_root(plan.ref.uid))
     await deleted(driver, plan)
 
 
