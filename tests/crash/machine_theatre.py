@@ -194,14 +194,21 @@ class MachineTheatre(Theatre):
             "restores": len(self.bed(namespace).items(RESTORES)),
         }
 
-    def clear(self) -> None:
-        """Remove all Machines, and see that nothing of them stays."""
-        for namespace in self.objects():
+    def remove(self, namespaces: list[str]) -> None:
+        """Remove Machines and their namespaces, and see that nothing of them stays."""
+        there = [name for name in self.objects() if name in namespaces]
+        for namespace in there:
             self.bed(namespace).delete("machines", NAME)
-        self.finish(gone, self.namespaces)
-        for namespace in self.namespaces:
+        if there:
+            self.finish(gone, there)
+        for namespace in self.kubevirt.guests.keys() & namespaces:
             self.kubevirt.check_gone(namespace)
             self.bed(namespace).delete("namespaces", namespace, "")
+            del self.kubevirt.guests[namespace]
+
+    def clear(self) -> None:
+        """Remove all Machines; there is no host to remove."""
+        self.remove(self.namespaces)
 
 
 GROUPS |= {"machines": VITI, "networkconfigurations": VITI}
