@@ -50,7 +50,8 @@ class Bringing:
         self._last = 0.0
 
     def beat(self) -> None:
-        """Show that somebody is at it; called all the time."""
+        """Show that somebody is at it, as long as anybody wants it; called all the time."""
+        self._progress.require_wanted()
         if self._fetch is not None:
             self._progress.done = self._fetch.done
         if self._clock() - self._last >= BEAT_SECONDS:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -12,12 +12,14 @@ import libvirt
 from novacron.core.errors import Busy, DriverError, Rejected, Unreachable
 from novacron.core.machine import MachinePlan
 from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.deliveries import Deliveries, Work
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.progress import Progress
 from novacron.drivers.libvirt.seed import Seed, seed_of
 from novacron.drivers.libvirt.snapshot_book import take_out
 from novacron.drivers.libvirt.stock import InStock, Stock
-from novacron.images import Locate, Located, require_minimum
+from novacron.drivers.libvirt.unforeseen import unforeseen
+from novacron.images import Locate, require_minimum
 
 __all__ = ["Building", "made_at_once", "started_at_once"]
 
@@ -30,8 +32,6 @@ A_MOMENT = 1.0
 # What was begun stays: it can go on, and perhaps another process of ours is at work on it too.
 PASSING = frozenset(kind.reason for kind in (Busy, DriverError, Unreachable))
 
-Work = Callable[[Callable[[Builder], Any]], Awaitable[Any]]
-
 
 class _Stopped(Exception):
     """Somebody wants the machine gone before it was complete."""
@@ -42,15 +42,6 @@ class _Site:
     plan: MachinePlan
     progress: Progress | None = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-
-
-@dataclass(frozen=True, slots=True)
-class _Delivery:
-    """An image on its way, for everybody who wants it."""
-
-    task: "asyncio.Future[InStock]"
-    progress: Progress
-    begun: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +81,11 @@ class Building:
     _sites: dict[str, _Site] = field(default_factory=dict)
     _completed: set[str] = field(default_factory=set)
     _failures: dict[str, _Failure] = field(default_factory=dict)
-    _images: dict[tuple[str, str], _Delivery] = field(default_factory=dict)
+    _deliveries: Deliveries = field(init=False)
     _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._deliveries = Deliveries(self.stock, self.carry)
 
     @property
     def uids(self) -> frozenset[str]:
@@ -116,7 +110,7 @@ class Building:
         try:
             located = await self.locate(plan)
             require_minimum(located, plan.resources)
-            if (delivery := self._images.get(_key(located, plan))) is not None:
+            if (delivery := self._deliveries.find(located, plan)) is not None:
                 left = delivery.begun + A_MOMENT - asyncio.get_running_loop().time()
                 await asyncio.wait({delivery.task}, timeout=max(0, left))
             return self.stock.at_hand(located, plan.pull)
@@ -162,8 +156,6 @@ class Building:
         """Leave everything as it is: what was begun is found by its definition."""
         for task in self._tasks:
             task.cancel()
-        for delivery in self._images.values():
-            delivery.task.cancel()
 
     async def _build(self, site: _Site) -> None:
         uid = site.plan.ref.uid
@@ -178,6 +170,9 @@ class Building:
                 await self._clear(uid)
         except _Stopped:
             pass
+        except Exception as error:  # noqa: BLE001 - or it would begin anew at once, for ever
+            told = unforeseen(f"making {site.plan.ref.name}", error)
+            self._failures[uid] = _Failure.of(site.plan, told)
         finally:
             self._sites.pop(uid, None)
             self.done(uid)
@@ -185,38 +180,17 @@ class Building:
     async def _image(self, site: _Site) -> InStock:
         located = await self.locate(site.plan)
         require_minimum(located, site.plan.resources)
-        delivery = self._delivery(located, site.plan)
-        task, site.progress = delivery.task, delivery.progress
-        stop = asyncio.create_task(site.stop.wait())
-        either: set[asyncio.Future[Any]] = {task, stop}
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stop.cancel()
-        if site.stop.is_set():
-            raise _Stopped
-        return await asyncio.shield(task)
-
-    def _delivery(self, located: Located, plan: MachinePlan) -> _Delivery:
-        """Have an image brought once for everybody who wants the same."""
-        key = _key(located, plan)
-        delivery = self._images.get(key)
-        if delivery is None:
-            progress = Progress()
-
-            def bring(builder: Builder) -> InStock:
-                return self.stock.ensure(builder.pool, located, plan.pull, progress)
-
-            task = asyncio.ensure_future(self.carry(bring))
-            begun = asyncio.get_running_loop().time()
-            delivery = self._images[key] = _Delivery(task, progress, begun)
-            task.add_done_callback(lambda task: self._delivered(key, task))
-        return delivery
-
-    def _delivered(self, key: tuple[str, str], task: "asyncio.Future[InStock]") -> None:
-        self._images.pop(key, None)
-        if not task.cancelled():
-            task.exception()  # everybody who wanted it may have gone
+        with self._deliveries.wanted(located, site.plan) as delivery:
+            site.progress = delivery.progress
+            stop = asyncio.create_task(site.stop.wait())
+            either: set[asyncio.Future[Any]] = {delivery.task, stop}
+            try:
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                stop.cancel()
+            if site.stop.is_set():
+                raise _Stopped
+            return await asyncio.shield(delivery.task)
 
     async def _clear(self, uid: str) -> None:
         def remove(builder: Builder) -> None:
@@ -228,11 +202,6 @@ class Building:
             await self.work(remove)
         except DriverError as error:
             log.warning("what was begun stays until the next attempt: %s", error)
-
-
-def _key(located: Located, plan: MachinePlan) -> tuple[str, str]:
-    """Return what is the same for all who can share one delivery."""
-    return located.checksum or located.identity, plan.pull
 
 
 def made_at_once(

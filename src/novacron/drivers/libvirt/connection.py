@@ -34,8 +34,10 @@ CALL_SECONDS = 60.0
 # Whoever starts a guest keeps a CPU of its host busy; one place more keeps nobody waiting for it.
 FEWEST_AT_ONCE = 2
 MOST_AT_ONCE = 4
-# Apart from the rest: slow images must not make a host look as if it did not answer.
+# Apart from the rest: what takes long must not make a host look as if it did not answer.
 LONG_AT_ONCE = 4
+# And apart from that: an image takes as long as whoever has it likes.
+IMAGES_AT_ONCE = 4
 # Each is a call that waits for a machine to have moved.
 ASIDE_AT_ONCE = 16
 
@@ -55,6 +57,7 @@ class Connection:
         self._places = asyncio.Semaphore(FEWEST_AT_ONCE)
         self._cpus: int | None = None
         self._long_places = asyncio.Semaphore(LONG_AT_ONCE)
+        self._image_places = asyncio.Semaphore(IMAGES_AT_ONCE)
         self._aside_places = asyncio.Semaphore(ASIDE_AT_ONCE)
         self._closed = False
 
@@ -69,6 +72,10 @@ class Connection:
     async def run_long(self, work: Callable[[Link], T]) -> T:
         """Run blocking work that takes as long as it takes."""
         return await self._run(work, self._long_places)
+
+    async def run_for_image(self, work: Callable[[Link], T]) -> T:
+        """Run blocking work that brings an image, which takes as long as its source does."""
+        return await self._run(work, self._image_places)
 
     async def run_aside(self, work: Callable[[Link], T]) -> T:
         """Run blocking work that takes long and stands in the way of nothing else."""

@@ -85,7 +85,7 @@ class LibvirtDriver(
         self._stock = Stock(workshop, host.image_cache_bytes)
         self._foreign = Foreign()
         self._building = Building(
-            self._stock, locate, self._work, self._work_long, self._changed_uid
+            self._stock, locate, self._work, self._work_for_image, self._changed_uid
         )
         self._stopping = Stopping(self._ask_to_stop, self._changed_uid)
 

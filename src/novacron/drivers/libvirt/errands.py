@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from novacron.core.errors import Busy, DriverError
+from novacron.drivers.libvirt.unforeseen import unforeseen
 
 __all__ = ["Errands"]
 
@@ -80,6 +81,8 @@ class Errands:
                 await work()
         except DriverError as error:
             self._failures[uid, what] = error
+        except Exception as error:  # noqa: BLE001 - or it would begin anew at once, for ever
+            self._failures[uid, what] = unforeseen(what, error)
         finally:
             del self._under_way[uid]
             self.done(uid)

@@ -1,6 +1,11 @@
-"""How far an image is; written by the thread that brings it, read by whoever looks."""
+"""How far an image is; written by the thread that brings it, read by whoever looks.
+
+And the other way round: whether anybody still wants it.
+"""
 
 from dataclasses import dataclass
+
+from novacron.core.errors import Busy
 
 __all__ = ["Progress"]
 
@@ -17,6 +22,12 @@ class Progress:
     done: int = 0
     total: int | None = None
     elsewhere: bool = False
+    unwanted: bool = False
+
+    def require_wanted(self) -> None:
+        """Give up what nobody waits for any more; whoever wants it next can go on with it."""
+        if self.unwanted:
+            raise Busy("nobody waits for the image any more", reason="ImageIncomplete")
 
     @property
     def sentence(self) -> str:

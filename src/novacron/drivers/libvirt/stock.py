@@ -189,6 +189,7 @@ class Stock:
                 else:
                     _remove(pool, names)
             progress.elsewhere = True
+            progress.require_wanted()
             self.sleep(LOOK_SECONDS)
             if found := Shelf(pool.names()).find(key):
                 return found

@@ -70,3 +70,15 @@ async def test_one_machine_waits_for_another() -> None:
     first.set()
     await errands.close()
     assert order == ["first", "second"]
+
+
+async def test_a_failure_that_nobody_foresaw_is_told_too() -> None:
+    """Or the same would begin anew for ever, without a word."""
+    errands = Errands(lambda _: None)
+
+    async def work() -> None:
+        raise ZeroDivisionError("by zero")
+
+    with pytest.raises(Busy, match="snapshot one failed: ZeroDivisionError: by zero") as told:
+        await errands.run("uid", "snapshot one", work)
+    assert told.value.reason == "InternalError"

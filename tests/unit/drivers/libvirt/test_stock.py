@@ -229,6 +229,26 @@ def test_what_another_process_brings_is_waited_for_as_long_as_it_grows(scene: Sc
     assert f"{stem}.claim" not in scene.names, "a claim to what is complete says nothing"
 
 
+def test_what_nobody_wants_any_more_ends(scene: Scene) -> None:
+    """Whether it comes by itself or another process is waited for."""
+    url = scene.server.add("disk", raw(b"disk"))
+    with pytest.raises(Busy, match="nobody waits"):
+        scene.stock.ensure(scene.pool, scene.at(url), PullPolicy.ALWAYS, Progress(unwanted=True))
+    assert scene.names == set()
+    theirs = scene.ensure(scene.at(url))
+    scene.pool.remove(theirs.mark)
+    progress = Progress()
+
+    def deleted(seconds: float) -> None:
+        scene.time.sleep(seconds)
+        progress.unwanted = scene.time.now > 1005
+
+    scene.stock = Stock(sleep=deleted, clock=lambda: scene.time.now)
+    with pytest.raises(Busy, match="nobody waits"):
+        scene.stock.ensure(scene.pool, scene.at(url), PullPolicy.ALWAYS, progress)
+    assert scene.time.now < 1010
+
+
 def test_what_somebody_left_is_taken_over_and_brought_anew(scene: Scene) -> None:
     """Twenty seconds without growth is death."""
     content = raw(b"orphan")
