@@ -19,7 +19,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolve = Callable[[str, int], Sequence[str]]
 
-# Where clouds keep credentials of the machine that asks, and what leads nowhere but here.
+# Where clouds keep credentials of the machine that asks, what leads nowhere but here, and what was
+# once another way to write addresses of IPv4.
 NEVER = tuple(
     ipaddress.ip_network(text)
     for text in (
@@ -28,13 +29,16 @@ NEVER = tuple(
         "100.100.100.200/32",
         "168.63.129.16/32",
         "224.0.0.0/3",
-        "::/128",
+        "::/96",
         "fe80::/10",
         "fd00:ec2::254/128",
         "fd20:ce::254/128",
         "ff00::/8",
     )
 )
+LOOPBACK = ipaddress.ip_address("::1")
+# Private once; nobody has it for a public one.
+SITE_LOCAL = (ipaddress.ip_network("fec0::/10"),)
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
@@ -73,11 +77,12 @@ class Reach:
         return [str(address) for address in found]
 
     def _objection(self, address: Address, *, trusted: bool) -> str | None:
-        if _within(address, NEVER):
+        if address != LOOPBACK and _within(address, NEVER):
             return "is an address that images are never fetched from"
         if _within(address, _networks(self.deny)):
             return "is denied by --image-deny"
-        if trusted or address.is_global or _within(address, _networks(self.allow)):
+        public = address.is_global and not _within(address, SITE_LOCAL)
+        if trusted or public or _within(address, _networks(self.allow)):
             return None
         return (
             "is not a public address; an administrator can allow it with --image-allow of the "

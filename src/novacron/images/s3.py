@@ -70,6 +70,9 @@ def s3_bytes(source: str, bucket: Bucket, reach: Reach) -> WebBytes:
             f"image {source}: images may come from these buckets only: {', '.join(bucket.buckets)}",
             reason="BucketDenied",
         )
+    if {".", ".."} & set(key.split("/")):
+        # A server that takes it for a path would give what is in another bucket.
+        raise Rejected(f"image {source} is no plain key in a bucket", reason="ImageNotFound")
     endpoint = bucket.endpoint or f"https://s3.{bucket.region}.amazonaws.com"
     if urlsplit(endpoint).scheme not in ("http", "https"):
         raise Rejected(

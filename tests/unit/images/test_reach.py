@@ -20,6 +20,9 @@ def at(*addresses: str) -> "dict[str, object]":
         "fd00:ec2::254",
         "fe80::1",
         "0.0.0.0",
+        "::",
+        "::a9fe:a9fe",
+        "::7f00:1",
         "::ffff:169.254.169.254",
         "64:ff9b::a9fe:a9fe",
         "2002:a9fe:a9fe::1",
@@ -37,13 +40,16 @@ def test_where_machines_get_their_secrets_is_never_reached(address: str) -> None
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1", "10.1.2.3", "192.168.0.1", "::1", "fd12::1", "::ffff:a00:1"]
+    "address",
+    ["127.0.0.1", "10.1.2.3", "192.168.0.1", "::1", "fd12::1", "::ffff:a00:1", "fec0::1"],
 )
 def test_what_is_not_public_needs_to_be_allowed(address: str) -> None:
     """By network, by name, or by an administrator who named it."""
     with pytest.raises(Rejected, match="--image-allow"):
         Reach(**at(address)).addresses("inside.example", 80)
-    allowed = Reach(allow=("127.0.0.0/8", "10.0.0.0/8", "192.168.0.1", "::1", "fd12::/16"))
+    allowed = Reach(
+        allow=("127.0.0.0/8", "10.0.0.0/8", "192.168.0.1", "::1", "fd12::/16", "fec0::/10")
+    )
     assert Reach(allowed.allow, **at(address)).addresses("inside.example", 80) == [address]
     assert Reach(("Inside.Example",), **at(address)).addresses("inside.example", 80) == [address]
     assert Reach(**at(address)).addresses("inside.example", 80, trusted=True) == [address]

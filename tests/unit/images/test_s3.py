@@ -48,6 +48,16 @@ def test_a_secret_may_say_which_buckets() -> None:
     assert refusal.value.reason == "BucketDenied"
 
 
+@pytest.mark.parametrize("key", ["../private/disk", "a/../../private/disk", "./disk", "a/.."])
+def test_a_key_does_not_lead_to_another_bucket(key: str) -> None:
+    """A server that takes keys for paths would go there."""
+    bucket = Bucket.of({"endpoint": b"https://s3.example", "buckets": b"golden"})
+    with pytest.raises(Rejected, match="no plain key") as refusal:
+        s3_bytes(f"s3://golden/{key}", bucket, Reach())
+    assert refusal.value.reason == "ImageNotFound"
+    assert s3_bytes("s3://golden/..disk../.x", bucket, Reach()).url.endswith("/..disk../.x")
+
+
 @pytest.mark.parametrize(
     "secret", [{"accessKeyID": b"only"}, {"secretAccessKey": b"only"}, {"endpoint": b"s3.example"}]
 )
