@@ -103,7 +103,11 @@ def converted(
 
 @contextmanager
 def _nameless(directory: Path | None) -> Iterator[IO[bytes]]:
-    with tempfile.TemporaryFile(dir=directory) as file:
+    try:
+        made = tempfile.TemporaryFile(dir=directory)  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise _no_room(error) from error
+    with made as file:
         # qemu-img opens it by its number, as nobody; nobody else can get at it.
         os.fchmod(file.fileno(), 0o666)
         yield file

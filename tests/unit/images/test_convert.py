@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from guest_images import as_ova
-from novacron.core.errors import Rejected
+from novacron.core.errors import Busy, Rejected
 from novacron.images import FileBytes, Limits, converted, open_image
 from novacron.images.convert import CONFINE
 
@@ -137,6 +137,18 @@ def test_what_only_looks_like_a_disk_is_refused_with_what_qemu_says(tmp_path: Pa
     fake.write_bytes(b"vhdxfile".ljust(MIB, b"\xff"))
     with pytest.raises(Rejected, match="cannot be converted"):
         convert(fake)
+
+
+def test_a_directory_that_takes_no_files_is_the_operators_trouble(disk: Path) -> None:
+    """Not that of the image, which is tried again."""
+    made = image(disk, "vmdk")
+    with (
+        open_image(FileBytes(made, "x"), None, Limits()) as fetch,
+        pytest.raises(Busy) as trouble,
+        converted(fetch, disk.with_name("missing"), lambda: None),
+    ):
+        pass
+    assert trouble.value.reason == "NoScratchSpace"
 
 
 def confined(*command: str, seconds: int = 60) -> "subprocess.CompletedProcess[str]":
