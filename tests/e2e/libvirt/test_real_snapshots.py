@@ -24,6 +24,7 @@ from machines import condition
 from novacron.core.quantity import parse_quantity
 from novacron.drivers.libvirt import snapshot_record as on_record
 from novacron.drivers.libvirt.domain import root_volume
+from novacron.drivers.libvirt.pool import read_volume
 from operators import eventually
 
 Object = dict[str, Any]
@@ -116,11 +117,15 @@ class Person:
         ticks = self.ticks()
         return [tick for before, tick in pairwise(ticks) if tick <= before]
 
+    @property
+    def disk(self) -> libvirt.virStorageVol:
+        """Its first disk."""
+        pool = self.real.outside.storagePoolLookupByName("novacron")
+        return pool.storageVolLookupByName(root_volume(self.obj["metadata"]["uid"]))
+
     def disk_bytes(self) -> int:
         """Return how large its first disk is."""
-        pool = self.real.outside.storagePoolLookupByName("novacron")
-        name = root_volume(self.obj["metadata"]["uid"])
-        return int(pool.storageVolLookupByName(name).info()[1])
+        return int(self.disk.info()[1])
 
     def listed(self) -> dict[str, Object]:
         return {each["name"]: each for each in self.obj.get("status", {}).get("snapshots") or ()}
@@ -133,7 +138,8 @@ def test_a_guest_goes_back_to_its_disk_and_to_its_memory(real: LibvirtStage) -> 
     real.scene.until_running("ledger")
     person = Person(real, "ledger")
     person.until_agent()
-    person.write("before")
+    # Not synced: only a guest that is brought to rest has it on its disk when that is kept.
+    person.shell("echo before >/root/notes")
     done = person.ok("create", "disks", "--wait")
     assert "snapshot disks of ledger taken" in done.stdout
     person.write("between")
@@ -260,6 +266,50 @@ def test_a_guest_without_an_agent_and_one_that_is_off_have_snapshots_too(
     person.ok("delete", "running", "--wait")
     # The disk went back to its size of then, and grew again as its owner wants it.
     real.scene.until("deaf", lambda _: person.disk_bytes() == 300 * 2**20)
+
+
+def test_a_restore_that_was_cut_off_before_it_went_back_is_made(
+    real: LibvirtStage, tmp_path: Path
+) -> None:
+    """Whoever made the marker and died had changed nothing yet, and the guest's disk is told."""
+    real.deaf("halted")
+    person, copy = Person(real, "halted"), tmp_path / "disk.qcow2"
+    _switched_off(person)
+    _write_into(person.disk, copy, 1)
+    person.ok("create", "first", "--wait")
+    _write_into(person.disk, copy, 2)
+    assert _has(person.disk, copy, 2)
+    begun = on_record.Note(made=True, restored="r1")
+    on_record.write(person.domain, on_record.MARKER, begun, datetime.now(UTC), current=True)
+    real.patch("halted", {"restore": {"snapshot": "first", "request": "r1"}})
+    obj = real.scene.until("halted", lambda obj: "restore" in obj["status"])
+    assert obj["status"]["restore"]["succeeded"], obj["status"]["restore"]
+    assert _has(person.disk, copy, 1)
+    assert person.domain.snapshotListNames() == ["first"]
+
+
+def _write_into(disk: libvirt.virStorageVol, copy: Path, pattern: int) -> None:
+    """Write to a disk that no guest runs on; by a copy, because its host may be far away."""
+    copy.write_bytes(read_volume(disk))
+    assert _does(copy, f"write -P {pattern} 128M 1M")
+    stream, content = disk.connect().newStream(), memoryview(copy.read_bytes())
+    disk.upload(stream, 0, 0)
+    while content:
+        content = content[stream.send(bytes(content[: 256 * 1024])) :]
+    stream.finish()
+
+
+def _has(disk: libvirt.virStorageVol, copy: Path, pattern: int) -> bool:
+    copy.write_bytes(read_volume(disk))
+    return _does(copy, f"read -P {pattern} 128M 1M")
+
+
+def _does(copy: Path, order: str) -> bool:
+    """Have QEMU do something to a copy of a disk, without the image that is below it."""
+    file = {"driver": "file", "filename": str(copy)}
+    opened = json.dumps({"driver": "qcow2", "file": file, "backing": None})
+    command = ["qemu-io", "-c", order, f"json:{opened}"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def test_a_snapshot_that_somebody_else_removed_can_be_deleted(real: LibvirtStage) -> None:
