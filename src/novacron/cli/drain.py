@@ -57,7 +57,13 @@ def drain(
 
 
 def _drained(item: "Object | None") -> bool:
-    return item is None or condition(item, "Drained").get("status") == "True"
+    """Say whether a host is drained; what was said before is of another drain."""
+    return item is None or (_is_heard(item) and condition(item, "Drained").get("status") == "True")
+
+
+def _is_heard(item: "Object") -> bool:
+    seen = status(item).get("observedGeneration") or 0
+    return bool(seen >= item["metadata"]["generation"])
 
 
 async def _staying(client: "Client", host: str) -> list[str]:
@@ -75,7 +81,8 @@ async def _staying(client: "Client", host: str) -> list[str]:
 def _progress(item: "Object | None") -> str:
     if item is None:
         return "removed"
-    return condition(item, "Drained").get("message") or "not looked at yet"
+    said = condition(item, "Drained").get("message") if _is_heard(item) else None
+    return said or "not looked at yet"
 
 
 @click.command()

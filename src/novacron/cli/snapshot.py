@@ -25,6 +25,7 @@ __all__ = ["snapshot"]
 
 ATTEMPTS = 5
 MOST_REQUESTS = 64
+LOST = "SnapshotLost"
 TITLES = ("NAME", "CREATED", "AGE", "SIZE", "MEMORY", "QUIESCED", "STATE")
 BY_SCHEDULE = re.compile(r"snapshot-\d{8}-\d{6}")
 Change = Callable[["Object"], "Object | None"]
@@ -54,6 +55,9 @@ def create(
     def add(item: "Object") -> "Object":
         if chosen in _there(item):
             raise Failure(f'{machine} has a snapshot "{chosen}" already')
+        if chosen in _listed(item):
+            # Never taken anew under the same name: it would be another one.
+            raise Failure(f'{machine} has lost a snapshot "{chosen}": delete it first')
         return {"snapshots": [*_requests(item, chosen), _entry(chosen, memory=memory)]}
 
     async def act(client: "Client", current: str) -> None:
@@ -196,7 +200,8 @@ async def _until(
 def _trouble(item: "Object") -> str | None:
     claim = condition(item, "Snapshotted")
     seen = status(item).get("observedGeneration") == item["metadata"]["generation"]
-    if seen and claim.get("status") == "False":
+    # Of another one, which stays so until somebody deletes it.
+    if seen and claim.get("status") == "False" and claim.get("reason") != LOST:
         return f"{claim.get('message')} ({claim.get('reason')})"
     return None
 

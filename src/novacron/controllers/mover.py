@@ -102,7 +102,9 @@ class Mover:
         withdrawn = machine.move_cancelled and machine.move_request and not lost
         if bid is not None and not withdrawn:
             return await self._decide(obj, machine, bid)
-        if withdrawn or machine.wishes_changed:
+        if withdrawn:
+            await self._cancel(obj, machine)
+        elif machine.wishes_changed:
             await self._drop(obj, machine)  # where it is will do, which is to be remembered
         else:
             await self._unblock(obj, machine)
@@ -128,12 +130,13 @@ class Mover:
         assert machine.host is not None
         if not bid.urgent and (left := self._pause(machine)):
             return left
-        if bid.to in machine.leftovers:
-            return TIDY_AGAIN  # what is left of it there from before is being removed
+        left_there = self._left_there(machine, bid)
+        if isinstance(left_there, timedelta):
+            return left_there
         if bid.at_once and len(self.ledger.moves_from(machine.host)) >= bid.at_once:
             self._waiting.enter(Key(machine.namespace, machine.name))
             return None
-        live = live_or_not(machine, bid, self.ledger.declared.get(machine.host))
+        live = left_there or live_or_not(machine, bid, self.ledger.declared.get(machine.host))
         if isinstance(live, Refused):
             return await self._refuse(obj, machine, bid, live)
         decision, live = self._choose(machine, bid, live=live)
@@ -144,6 +147,20 @@ class Mover:
         move = Move(version, machine.host, to, live, bid.lost, bid.why, devices)
         await self._record(obj, machine, move)
         return None
+
+    def _left_there(self, machine: Machine, bid: Bid) -> Refused | timedelta | None:
+        """Have a machine wait while what is left of it where it is to go is being removed.
+
+        Or stay, where nobody can do that now.
+        """
+        if bid.to is None or bid.to not in machine.leftovers:
+            return None
+        host = self.ledger.declared.get(bid.to)
+        if host is not None and host.down_since is None:
+            return TIDY_AGAIN
+        why = "does not answer" if host else "is not declared"
+        message = f"host {bid.to} still has something of it from before, and {why}"
+        return Refused("LeftoversThere", message)
 
     def _choose(self, machine: Machine, bid: Bid, *, live: bool) -> tuple[Decision, bool]:
         """Choose a host; where none can go on with it as it runs, it may be stopped."""
@@ -180,15 +197,7 @@ class Mover:
     ) -> timedelta | None:
         """Say why it stays; a person's request is answered by that, all else waits."""
         before, now = machine.last_move, self.now()
-        report = MoveReport(
-            source=machine.host,
-            target=bid.to,
-            started=now,
-            ended=now,
-            result=MoveResult.REFUSED,
-            reason=refused.reason,
-            message=refused.message,
-        )
+        report = _nothing_done(machine, bid.to, now, MoveResult.REFUSED, refused)
         if before and replace(before, started=now, ended=now) == report and not bid.urgent:
             report = before  # it was said, and saying it again would only move the time
         claims: dict[str, Condition | None] = {EVICTION_BLOCKED: None}
@@ -203,6 +212,15 @@ class Mover:
             return None
         self._waiting.enter(key)
         return None
+
+    async def _cancel(self, obj: Object, machine: Machine) -> None:
+        """Take back a request that nobody decided on, and say so to whoever waits."""
+        assert machine.move_request is not None
+        to, why = machine.move_request.to, Refused("Cancelled", "as asked")
+        report = _nothing_done(machine, to, self.now(), MoveResult.CANCELLED, why)
+        await self._say(obj, machine, report, {})
+        written = self.writer.cache.get(Key(machine.namespace, machine.name))
+        await self._drop(written or obj, machine)
 
     async def _say(
         self,
@@ -226,3 +244,18 @@ class Mover:
     async def _drop(self, obj: Object, machine: Machine) -> None:
         """Take away a request that was answered."""
         await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))
+
+
+def _nothing_done(
+    machine: Machine, to: str | None, now: datetime, result: MoveResult, why: Refused
+) -> MoveReport:
+    """Return what is said of a request for which nothing was done."""
+    return MoveReport(
+        source=machine.host,
+        target=to,
+        started=now,
+        ended=now,
+        result=result,
+        reason=why.reason,
+        message=why.message,
+    )

@@ -85,14 +85,17 @@ class Office:
     def _client(self) -> Client:
         return cast("Client", self.paper)
 
-    def add_host(self, name: str, *, deleting: bool = False, **spec: Any) -> None:
-        """Have a host that answers."""
+    def add_host(
+        self, name: str, *, answers: bool = True, deleting: bool = False, **spec: Any
+    ) -> None:
+        """Have a host, which answers or has fallen silent at noon."""
         body = host(name, **spec)
         body["metadata"] |= {"uid": name, "finalizers": [HOST_KIND.finalizer]}
         if deleting:
             body["metadata"]["deletionTimestamp"] = "2026-11-15T11:00:00Z"
-        ready = {"type": "Ready", "status": "True", "reason": "HostReady"}
-        status = {"conditions": [ready], "allocatable": ROOM}
+        ready = {"type": "Ready", "status": "True" if answers else "False", "reason": "Tested"}
+        since = {"lastTransitionTime": "2026-11-15T12:00:00Z"}
+        status = {"conditions": [ready | since], "allocatable": ROOM}
         self.hosts.seen(self.paper.numbered({**body, "status": status}))
 
     def add_machine(self, name: str, on: str, notes: Object, **status: Any) -> None:
