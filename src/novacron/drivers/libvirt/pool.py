@@ -13,9 +13,9 @@ from xml.sax.saxutils import escape
 
 import libvirt
 
-from novacron.core.errors import DriverError, Rejected
+from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.core.host import StorageFacts
-from novacron.drivers.libvirt.errors import NOT_THERE, code_of
+from novacron.drivers.libvirt.errors import NOT_THERE, code_of, sentence
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.link import Link
 
@@ -28,6 +28,7 @@ PART_BYTES = 32 * MIB
 READ_BYTES = 4 * MIB
 POOL_AGAIN = timedelta(seconds=30)
 OTHERS_WRITE_SECONDS = 10.0
+OTHERS_MAKE_SECONDS = 1.0
 LOOK_SECONDS = 0.02
 
 
@@ -287,12 +288,31 @@ class Pool:
                 raise
 
     def remove_all(self, prefix: str, *, except_for: frozenset[str] = frozenset()) -> None:
-        """Remove every volume whose name begins like this, also those libvirt did not make."""
-        with suppress(libvirt.libvirtError):  # it refuses while a volume is being filled
-            self.refresh()
+        """Remove every volume whose name begins like this, also those libvirt did not make.
+
+        It does not look for the latter while it makes a volume. Where all is to go, what it did
+        not see would stay for ever, so that it has to be asked once more.
+        """
+        patience = 0.0 if except_for else OTHERS_MAKE_SECONDS
+        unseen = self._look_through(patience)
         for name in sorted(self.names() - except_for):
             if name.startswith(prefix):
                 self.remove(name)
+        if unseen is not None and not except_for:
+            raise Busy(f"another volume is being made: {sentence(unseen)}") from unseen
+
+    def _look_through(self, seconds: float) -> libvirt.libvirtError | None:
+        """Have libvirt look at what is in the directory, or return why it would not for so long."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                self.refresh()
+            except libvirt.libvirtError as error:
+                if time.monotonic() > deadline:
+                    return error
+                time.sleep(LOOK_SECONDS)
+            else:
+                return None
 
     def _create(self, volume: str) -> libvirt.virStorageVol | None:
         """Make a volume and return it, or None when there is one of this name."""

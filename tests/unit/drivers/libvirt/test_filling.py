@@ -1,13 +1,17 @@
-"""Two who fill one volume with the same bytes at the same moment."""
+"""Volumes that are being filled, while others fill the same ones or remove theirs."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
 import libvirt
+import pytest
 
-from libvirt_daemon import own_daemon
+from libvirt_daemon import add_pool, own_daemon
+from novacron.core.errors import Busy
 from novacron.drivers.libvirt import LibvirtHost
-from novacron.drivers.libvirt.pool import open_pool
+from novacron.drivers.libvirt.pool import Pool, class_pool, open_pool
+from operators import eventually
 
 ROUNDS = 60
 CONTENT = bytes(range(256)) * 256
@@ -33,3 +37,49 @@ def test_two_who_fill_one_volume_at_once_do_each_other_no_harm() -> None:
         pool = open_pool(libvirt.open(daemon.uri), host)
         lost = [n for n in range(ROUNDS) if pool.read(f"volume-{n}") != CONTENT]
     assert lost == []
+
+
+def make_slowly(uri: str) -> None:
+    """Make a volume of which all tables are written, which takes a second or more."""
+    connection = libvirt.open(uri)
+    large = (
+        "<volume><name>large</name><capacity unit='GiB'>200</capacity>"
+        "<allocation>0</allocation>"
+        "<target><format type='qcow2'/></target></volume>"
+    )
+    flag = libvirt.VIR_STORAGE_VOL_CREATE_PREALLOC_METADATA
+    connection.storagePoolLookupByName("own").createXML(large, flag)
+    connection.close()
+
+
+def is_seen(pool: Pool) -> bool:
+    """Say whether libvirt looks at what is in a pool."""
+    try:
+        pool.refresh()
+    except libvirt.libvirtError:
+        return False
+    return True
+
+
+def test_what_libvirt_does_not_see_for_a_while_is_removed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """virtlogd makes new files for what guests say; nobody would look for them once more."""
+    monkeypatch.setattr("novacron.drivers.libvirt.pool.OTHERS_MAKE_SECONDS", 0.0)
+    with own_daemon() as daemon, ThreadPoolExecutor(1) as other:
+        connection = libvirt.open(daemon.uri)
+        add_pool(connection, "own", tmp_path)
+        pool = class_pool(connection, "own")
+        for name in ("mine-root", "mine-seed-1", "mine-seed-2"):
+            pool.make(name, 1, "raw")
+        made = other.submit(make_slowly, daemon.uri)
+        eventually(lambda: not is_seen(pool), lambda: "libvirt is at work")
+        (tmp_path / "mine-console.log.0").touch()
+        pool.remove_all("mine-seed-", except_for=frozenset({"mine-seed-2"}))
+        with pytest.raises(Busy, match="has asynchronous jobs running"):
+            pool.remove_all("mine-")
+        assert not (tmp_path / "mine-root").exists(), "what is known goes at once"
+        made.result()
+        pool.remove_all("mine-")
+        assert [each.name for each in tmp_path.iterdir()] == ["large"]
+        connection.close()
