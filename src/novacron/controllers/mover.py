@@ -249,8 +249,13 @@ class Mover:
 def _nothing_done(
     machine: Machine, to: str | None, now: datetime, result: MoveResult, why: Refused
 ) -> MoveReport:
-    """Return what is said of a request for which nothing was done."""
+    """Return what is said of a request for which nothing was done.
+
+    By the id of the last move it is known for ever that this one is over, should somebody put its
+    record back.
+    """
     return MoveReport(
+        id=machine.last_move.id if machine.last_move else "",
         source=machine.host,
         target=to,
         started=now,

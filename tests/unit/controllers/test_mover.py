@@ -63,3 +63,11 @@ async def test_a_machine_waits_a_moment_where_something_of_it_is_being_removed(
     office.add_machine("m", "a", {MIGRATE_TO: "b"}, leftoverHosts=["b"])
     assert await office.mover.reconcile(Key("n", "m")) is not None
     assert MIGRATE_TO in office.machine("m")["metadata"]["annotations"]
+
+
+async def test_what_is_refused_does_not_have_an_older_move_forgotten(office: Office) -> None:
+    """Whoever kept its record could else put it back, and it would begin again."""
+    last = {**BEFORE, "id": "7"}
+    office.add_machine("m", "a", {MIGRATE_TO: "nowhere"}, migration=last)
+    said = await told(office)
+    assert (said["result"], said["id"]) == ("Refused", "7")
