@@ -99,7 +99,7 @@ class Bringing:
         else:
             self._record, self._beats = replace(partial.record, left=False), partial.beats
             self._note()
-            fetch.go_on_after(self._pool.parts(name, partial.record.stored))
+            fetch.go_on_after(self._beating(self._pool.parts(name, partial.record.stored)))
         self._pool.go_on(name, self._record.stored, self._counted(fetch), self._stored)
 
     def _counted(self, fetch: Fetch) -> Iterator[bytes]:
