@@ -88,6 +88,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 length = len(content)
                 self.send_header("Content-Range", f"bytes {start}-{length - 1}/{length}")
         self.end_headers()
+        self.give(content, start)
+
+    def give(self, content: bytes, start: int) -> None:
+        images = self.images
         torn = self.path in images.torn or self.path in images.torn_once
         images.torn_once.discard(self.path)
         end = max(start, len(content) // 2) if torn else len(content)
