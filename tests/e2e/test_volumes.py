@@ -82,6 +82,24 @@ def test_only_what_is_to_go_with_its_machine_goes(stage: Stage) -> None:
     assert names == {"owner.data", "owner.spared"}
 
 
+def test_what_a_machine_of_another_host_has_is_neither_given_away_nor_deleted(stage: Stage) -> None:
+    """Its own host knows nothing of that one; whoever follows all machines does."""
+    one, other = stage.add_host(), stage.add_host()
+    scratch = {"name": "scratch", "size": "1Gi", "reclaimPolicy": "Delete"}
+    stage.api.create(virtual_machine("maker", stage.namespace, on=one, volumes=[scratch]))
+    volume = stage.until_running("maker")["status"]["volumes"][0]["id"]
+    taking = {"name": "scratch", "size": "1Gi", "existing": volume}
+    stage.api.create(virtual_machine("taker", stage.namespace, on=other, volumes=[taking]))
+    obj = stage.until("taker", lambda obj: condition(obj, "Created").get("status") == "False")
+    assert condition(obj, "Created")["reason"] == "VolumeInUse"
+    assert f"{stage.namespace}/maker" in condition(obj, "Created")["message"]
+    stage.api.delete_machine(stage.namespace, "maker")
+    stage.until_gone("maker")
+    assert volume in stage.until_event("maker", "VolumeKept")["message"]
+    with stage.world() as world:
+        assert volume in {each.id for each in world.kept_volumes()}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
