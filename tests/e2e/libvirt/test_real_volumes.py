@@ -76,11 +76,14 @@ def test_a_guest_finds_its_volumes_by_name_and_keeps_its_data(real: LibvirtStage
     # This guest grows its root by itself; that it is told through its agent too shows here.
     inside(
         domain,
-        "printf '#!/bin/sh\\necho told >>/tmp/told\\n' >/bin/growpart; chmod +x /bin/growpart",
+        "printf '#!/bin/sh\\necho $* >>/tmp/told\\n' >/bin/growpart; chmod +x /bin/growpart",
     )
+    # It puts CPUs on line by itself too, unless it is kept from that.
+    inside(domain, "sed -i /add:cpu/d /lib/tiny/hotplug")
+    assert inside(domain, "nproc").strip() == "1"
     template["volumes"][0]["size"] = "128Mi"
     template["volumes"].append({"name": "late", "size": "32Mi"})
-    change = {"volumes": template["volumes"], "resources": {"disk": "320Mi"}}
+    change = {"volumes": template["volumes"], "resources": {"disk": "320Mi", "cpu": 2}}
     real.patch(name, {"template": {"spec": change}})
     real.scene.until(name, lambda obj: volumes(obj).get("late") == ("32Mi", "Attached"))
     eventually(
@@ -91,7 +94,15 @@ def test_a_guest_finds_its_volumes_by_name_and_keeps_its_data(real: LibvirtStage
         lambda: int(inside(domain, "df -m / | tail -1").split()[1]) > 256,
         lambda: inside(domain, "df -m"),
     )
-    eventually(lambda: "told" in inside(domain, "cat /tmp/told"), lambda: "its agent was told")
+    # The root is on the second partition of the first disk; the volume has no partitions.
+    eventually(
+        lambda: set(inside(domain, "cat /tmp/told").splitlines()) == {"/dev/vda 2"},
+        lambda: f"its agent was told of the root alone: {inside(domain, 'cat /tmp/told')}",
+    )
+    eventually(
+        lambda: inside(domain, "nproc").strip() == "2",
+        lambda: inside(domain, "grep . /sys/devices/system/cpu/cpu*/online"),
+    )
     assert inside(domain, "cat /sys/class/block/vde/serial") == "late"
     inside(domain, "umount /mnt/a")
 

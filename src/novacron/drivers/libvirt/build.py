@@ -21,7 +21,7 @@ from novacron.drivers.libvirt.domain import (
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.fitted import Fitted, fitted
-from novacron.drivers.libvirt.growth import grow_file_systems
+from novacron.drivers.libvirt.growth import grow_file_systems, use_cpus
 from novacron.drivers.libvirt.holders import require_unused
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find, needed_volumes
@@ -248,6 +248,8 @@ class Builder:
             )
             if wanted <= most:
                 domain.handle.setVcpusFlags(wanted, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+                if domain.running.agent:
+                    use_cpus(domain.handle, wanted)
         plug_memory(domain.handle, domain.running.memory_mib, plan.resources.memory_mib)
         mark = replace(domain.running.mark, disk_mib=plan.resources.disk_mib)
         set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)

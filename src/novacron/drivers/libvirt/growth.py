@@ -1,7 +1,8 @@
-"""Has a guest use what its disk grew by: partition and file system, through its agent.
+"""Has a guest use what it was given while it ran, through its agent.
 
+What its disk grew by, with partition and file system, and CPUs, which many a Linux leaves off line.
 A guest without an agent, and one whose disks are laid out in a way that is not understood here,
-finds the larger disk and does with it what it likes.
+finds the larger disk and the CPUs and does with them what it likes.
 """
 
 import json
@@ -10,14 +11,14 @@ import logging
 import libvirt
 import libvirt_qemu
 
-__all__ = ["grow_file_systems"]
+__all__ = ["grow_file_systems", "use_cpus"]
 
 log = logging.getLogger(__name__)
 
 AGENT_SECONDS = 5
 # Of the disk with this serial number, or of the one with the root if none is given: the last
 # partition grows into what is free behind it, and every mounted file system into its partition.
-SCRIPT = r"""
+GROW = r"""
 serial=$1
 of() { basename "$(readlink -f "$1")"; }
 disk_of() {
@@ -53,11 +54,42 @@ done
 """
 
 
+# The kernel takes a moment to find them. Those that somebody put off line on purpose stay so, where
+# there are as many on line as the machine has.
+PUT_ON_LINE = r"""
+wanted=$1
+on_line() {
+    count=0
+    for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+        if [ ! -e "$cpu/online" ] || [ "$(cat "$cpu/online")" = 1 ]; then count=$((count + 1)); fi
+    done
+    echo "$count"
+}
+for second in 1 2 3 4 5 6 7 8 9 10; do
+    for switch in /sys/devices/system/cpu/cpu[0-9]*/online; do
+        [ "$(on_line)" -lt "$wanted" ] || exit 0
+        [ "$(cat "$switch")" = 1 ] || echo 1 >"$switch"
+    done
+    sleep 1
+done
+"""
+
+
 def grow_file_systems(handle: libvirt.virDomain, serial: str = "") -> None:
     """Start the growth inside a guest, of one disk or of the first; what comes of it is its own."""
-    arguments = {"path": "/bin/sh", "arg": ["-c", SCRIPT, "grow", serial]}
+    _start(handle, "its disk grew", GROW, serial)
+
+
+def use_cpus(handle: libvirt.virDomain, count: int) -> None:
+    """Have a guest put CPUs on line until it uses so many; what comes of it is its own."""
+    _start(handle, "it has more CPUs", PUT_ON_LINE, str(count))
+
+
+def _start(handle: libvirt.virDomain, news: str, script: str, argument: str) -> None:
+    """Start a script inside a guest."""
+    arguments = {"path": "/bin/sh", "arg": ["-c", script, "novacron", argument]}
     question = json.dumps({"execute": "guest-exec", "arguments": arguments})
     try:
         libvirt_qemu.qemuAgentCommand(handle, question, AGENT_SECONDS, 0)
     except libvirt.libvirtError as error:
-        log.info("a guest was not told that its disk grew: %s", error)
+        log.info("a guest was not told that %s: %s", news, error)
