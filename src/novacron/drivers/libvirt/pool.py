@@ -233,8 +233,10 @@ class Pool:
         with suppress(libvirt.libvirtError):  # another process may be doing the same
             self._write(self.pool.storageVolLookupByName(name), [b"\n"])
 
-    def _write(self, volume: libvirt.virStorageVol, chunks: Iterable[bytes]) -> None:
-        stream = self._upload(volume)
+    def _write(
+        self, volume: libvirt.virStorageVol, chunks: Iterable[bytes], start: int = 0
+    ) -> None:
+        stream = self._upload(volume, start)
         try:
             for chunk in chunks:
                 _send(stream, chunk)
@@ -275,6 +277,10 @@ class Pool:
         volume = self.pool.storageVolLookupByName(name)
         if volume.info()[1] < size_mib * MIB:
             volume.resize(size_mib * MIB)
+
+    def extend(self, name: str, size: int) -> None:
+        """Have a file end where its last byte is written, whatever it is taken for."""
+        self._write(self.pool.storageVolLookupByName(name), [b"\0"], size - 1)
 
     def remove(self, name: str) -> None:
         """Remove a volume; one that is not there is none."""

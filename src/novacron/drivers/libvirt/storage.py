@@ -97,6 +97,17 @@ class Storage:
         else:
             self.require_no_shrinking(volume, there)
 
+    def grow(self, volume: Fitted, there: libvirt.virStorageVol) -> None:
+        """Make a volume larger that no guest has.
+
+        A raw one by its last byte: libvirt would have qemu-img open what a guest made it look like.
+        """
+        size = volume.size_mib * 1024**2
+        if volume.file.endswith(RAW):
+            self.pool(volume.pool).extend(volume.file, size)
+        else:
+            there.resize(size)
+
     def require_no_shrinking(self, volume: Fitted, there: libvirt.virStorageVol) -> None:
         """Refuse a size that would cut off data."""
         has_mib = size_of(there) // 1024**2

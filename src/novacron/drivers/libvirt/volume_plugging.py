@@ -62,7 +62,7 @@ class Plugging:
                 if domain.running and domain.running.agent:
                     grow_file_systems(domain.handle, serial_of(volume.name))
             else:
-                there.resize(volume.size_mib * MIB)
+                self.storage.grow(volume, there)
 
     def make(self, handle: libvirt.virDomain, mark: Mark) -> Mark:
         """Make what is missing, and write down that it is there."""

@@ -24,6 +24,7 @@ from novacron.drivers.libvirt.snapshot_disks import Disk, held_bytes, is_within
 ID = volume_id("web", "data", "uid-1")
 FAST = Volume("data", 16, storage_class="fast")
 SHARED = Volume("data", 16, storage_class="common", access=Access.MANY)
+MIB = 1024 * 1024
 FIRST = SnapshotOrder("first")
 
 
@@ -151,9 +152,10 @@ async def test_a_raw_volume_is_as_large_as_its_file_whatever_its_guest_wrote(
     with file.open("r+b") as raw:
         raw.write(forged.read_bytes()[:4096])
     assert await driver.kept_volumes(host.host) == []
-    await given(host, driver, plan, (SHARED,))
+    await given(host, driver, plan, (replace(SHARED, size_mib=24),))
+    assert file.read_bytes() == forged.read_bytes()[:4096].ljust(24 * MIB, b"\0")
     await host.after(driver.delete(plan.ref), driver, plan.ref)
-    assert await driver.kept_volumes(host.host) == [KeptVolume("default", ID, 16, "common")]
+    assert await driver.kept_volumes(host.host) == [KeptVolume("default", ID, 24, "common")]
 
 
 def test_a_raw_disk_is_not_searched_for_snapshots() -> None:
