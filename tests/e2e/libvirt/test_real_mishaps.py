@@ -115,6 +115,10 @@ def test_the_daemon_of_the_source_dies_and_one_guest_survives(shared: FleetStage
     shared.fleet.start()
     done = shared.moved("orphan")
     (number,) = shared.guests(done)
+    migration = done["status"]["migration"]
+    assert (migration["result"], migration["reason"]) == ("Failed", "HostUnreachable")
+    assert f"host {shared.hosts[0]} does not answer" in migration["message"]
+    assert number == 0
     assert done["status"]["nodeName"] == shared.hosts[number]
     assert shared.tick(done, number) > before
 

@@ -4,6 +4,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import libvirt
 import pytest
 import yaml
 
@@ -135,6 +136,7 @@ def looks_right_inside(wired: Wired, obj: Object) -> None:  # noqa: F811
     assert int(inside(domain, "grep MemTotal /proc/meminfo").split()[1]) > 7 * 1024 * 1024
     sizes = inside(domain, "cat /sys/block/vda/size /sys/block/vdc/size").split()
     assert [int(sectors) * 512 >> 30 for sectors in sizes] == [100, 500]
+    was_given_its_user_data(domain)
     obj = real.scene.until("example-vm", lambda obj: len(obj["status"].get("ipAddresses", [])) == 2)
     leased, static = obj["status"]["ipAddresses"]
     assert static == "10.0.1.10"
@@ -143,6 +145,15 @@ def looks_right_inside(wired: Wired, obj: Object) -> None:  # noqa: F811
         lambda: inside(domain, "ping -c 1 -W 1 10.0.1.1 >/dev/null && echo yes") == "yes",
         lambda: inside(domain, "ip addr; ip route"),
     )
+
+
+def was_given_its_user_data(domain: libvirt.virDomain) -> None:
+    """Verbatim, on the disk that cloud-init looks for."""
+    written = yaml.safe_load(MANIFEST.read_text())["spec"]["template"]["spec"]["userData"]
+    mounted = "mkdir -p /tmp/seed; mount -o ro $(findfs LABEL=cidata) /tmp/seed"
+    given = inside(domain, f"{mounted}; cat /tmp/seed/user-data; umount /tmp/seed")
+    assert given == written.strip()
+    assert "- ssh-rsa AAAAB3..." in given.splitlines()[-1]
 
 
 def has_its_snapshot(wired: Wired, obj: Object) -> None:  # noqa: F811
