@@ -20,7 +20,7 @@ from novacron.app.rights import OPERATOR, WEBHOOKS, rbac
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.ports import free_port
 
-__all__ = ["RunningOperator", "eventually", "install"]
+__all__ = ["PATIENCE_SECONDS", "RunningOperator", "eventually", "install"]
 
 PATIENCE_SECONDS = 60.0
 

@@ -13,7 +13,7 @@ from api import Api, Refused
 from machines import condition, host
 from novacron.drivers.simulation import World
 from novacron.localcluster.controlplane import ControlPlane
-from operators import RunningOperator, eventually
+from operators import PATIENCE_SECONDS, RunningOperator, eventually
 
 Object = dict[str, Any]
 
@@ -46,9 +46,11 @@ class Stage:
         self.api.create(host(name, **spec))
         return name
 
-    def until(self, name: str, claim: Callable[[Object], bool]) -> Object:
+    def until(
+        self, name: str, claim: Callable[[Object], bool], seconds: float = PATIENCE_SECONDS
+    ) -> Object:
         """Wait until a claim holds of a machine, and return it."""
-        return self._until(lambda: self.api.machine(self.namespace, name), claim, name)
+        return self._until(lambda: self.api.machine(self.namespace, name), claim, name, seconds)
 
     def until_host(self, name: str, claim: Callable[[Object], bool]) -> Object:
         """Wait until a claim holds of a host, and return it."""
@@ -94,7 +96,11 @@ class Stage:
         return World(self.operator.simulation_file)
 
     def _until(
-        self, find: Callable[[], Object | None], claim: Callable[[Object], bool], name: str
+        self,
+        find: Callable[[], Object | None],
+        claim: Callable[[Object], bool],
+        name: str,
+        seconds: float = PATIENCE_SECONDS,
     ) -> Object:
         seen: list[Object | None] = [None]
 
@@ -102,7 +108,7 @@ class Stage:
             seen[0] = find()
             return seen[0] is not None and claim(seen[0])
 
-        eventually(holds, lambda: f"{name} is {seen[0]}; log:\n{self.operator.log}")
+        eventually(holds, lambda: f"{name} is {seen[0]}; log:\n{self.operator.log}", seconds)
         assert seen[0] is not None
         return seen[0]
 

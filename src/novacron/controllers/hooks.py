@@ -7,6 +7,7 @@ comes after us.
 
 from datetime import timedelta
 
+from novacron.controllers.requests import NO_ADDRESS
 from novacron.controllers.round import HOOK_FAILED, HOOK_RUNNING, Scope
 from novacron.core.errors import Busy, Rejected, Unsupported
 from novacron.core.guest_commands import AGENT_SILENT, GuestCommands
@@ -19,6 +20,8 @@ __all__ = ["before_stop", "may_stop_again", "prepare"]
 LOOK_AGAIN = timedelta(seconds=1)
 # So much later than the guest itself should have ended it.
 GUEST_SLACK = timedelta(seconds=30)
+# A guest that still boots is not asked, so its hook's time has not begun.
+NOT_UP_YET = frozenset({AGENT_SILENT, NO_ADDRESS})
 
 
 async def prepare(scope: Scope) -> Outcome:
@@ -31,7 +34,7 @@ async def prepare(scope: Scope) -> Outcome:
         try:
             ran = await _done(scope, PRE_START, hook)
         except Busy as error:
-            if error.reason != AGENT_SILENT:
+            if error.reason not in NOT_UP_YET:
                 raise
             return Wait(HOOK_RUNNING, LOOK_AGAIN, f"{PRE_START} waits: {error}")
     if ran is None:
@@ -87,7 +90,7 @@ async def _within(scope: Scope, condition: str, hook: Hook) -> Ran | None:
     try:
         ran = await _done(scope, PRE_STOP, hook)
     except Busy as error:
-        if error.reason != AGENT_SILENT:
+        if error.reason not in NOT_UP_YET:
             raise
     began = scope.since(condition, HOOK_RUNNING)
     if ran is None and began is not None and scope.now - began >= hook.timeout:

@@ -14,9 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from novacron.core.errors import Busy
 from novacron.core.hooks import PRE_START, TIMED_OUT, HttpRequest, Ran
 
-__all__ = ["Requests", "is_out_of_bounds"]
+__all__ = ["NO_ADDRESS", "Requests", "is_out_of_bounds"]
+
+NO_ADDRESS = "NoAddress"
 
 TRY_AGAIN_SECONDS = 1.0
 ONE_TRY = timedelta(seconds=10)
@@ -49,12 +52,16 @@ class Requests:
     def sent(
         self, uid: str, name: str, request: HttpRequest, addresses: Sequence[str]
     ) -> Ran | None:
-        """Send a request unless it is under way; return how it ended once it has."""
+        """Send a request unless it is under way; return how it ended once it has.
+
+        Busy with reason NoAddress means that the machine cannot be asked yet; its time has not
+        begun then.
+        """
         key = (uid, name, request.digest)
         task = self._tasks.get(key)
         if task is None:
             if request.host is None and not addresses:
-                return None  # it has no address yet
+                raise Busy("the machine has no address yet", reason=NO_ADDRESS)
             target = request.host or addresses[0]
             task = asyncio.create_task(self._send(name, request, target))
             self._tasks[key] = task

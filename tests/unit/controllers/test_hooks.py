@@ -11,9 +11,9 @@ from novacron.controllers.restarts import Restarts
 from novacron.controllers.round import Round, Scope
 from novacron.controllers.summary import summarise
 from novacron.core.conditions import Condition
-from novacron.core.hooks import GuestProgram, Hook, Hooks
-from novacron.core.machine import Power, Resources
-from novacron.drivers.simulation import Fault, Operation, SimulatedHost
+from novacron.core.hooks import GuestProgram, Hook, Hooks, HttpRequest
+from novacron.core.machine import MachineRef, Observed, Power, Resources
+from novacron.drivers.simulation import Fault, Operation, SimulatedHost, SimulationDriver
 from unit.controllers.stage import World
 
 SLOW = GuestProgram(("sleep", "20"))
@@ -49,6 +49,22 @@ class Diary(World):
             self.now += timedelta(seconds=1)
             done = await self.round()
         return done
+
+
+class Booting(SimulationDriver):
+    """A host whose guests never get as far as to have an address."""
+
+    async def observe(self, ref: MachineRef) -> Observed | None:
+        """Return what is there, as long as nobody can ask it."""
+        seen = await super().observe(ref)
+        return seen and replace(seen, addresses=())
+
+
+def booting(directory: Path) -> Diary:
+    """Return a world in which machines can never be asked."""
+    world = Diary(directory)
+    world.driver = Booting(directory / "world.db", world.host, clock=lambda: world.now)
+    return world
 
 
 @pytest.fixture
@@ -106,6 +122,32 @@ async def test_one_that_takes_too_long_has_failed(world: Diary) -> None:
     await world.round()
     await world.pass_by(7)
     assert world.ready.message == "preStart did not end within 5 s"
+
+
+async def test_a_request_has_all_its_time_once_the_machine_can_be_asked(tmp_path: Path) -> None:
+    """A guest that boots slowly, or waits for its network, has not failed."""
+    world = booting(tmp_path)
+    world.hooks(HttpRequest(8080, timeout=timedelta(seconds=5)))
+    await world.round()
+    await world.pass_by(120)
+    told = (world.ready.reason, world.ready.message)
+    assert told == ("HookRunning", "preStart waits: the machine has no address yet")
+
+
+async def test_a_machine_without_address_is_stopped_when_its_pre_stop_has_had_its_time(
+    tmp_path: Path,
+) -> None:
+    """It cannot be asked, and its owner wants it off."""
+    world = booting(tmp_path)
+    world.hooks(pre_stop=HttpRequest(8080, timeout=timedelta(seconds=5)))
+    await world.round()
+    world.change(power=Power.OFF)
+    done = await world.pass_by(4)
+    assert done.seen is not None
+    assert done.seen.power is Power.ON
+    done = await world.pass_by(3)
+    assert done.seen is not None
+    assert done.seen.power is Power.OFF
 
 
 async def test_a_guest_that_dies_in_its_hook_is_not_started_over_and_over(world: Diary) -> None:

@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 
 from novacron.controllers.requests import Requests, is_out_of_bounds
+from novacron.core.errors import Busy
 from novacron.core.hooks import PRE_START, PRE_STOP, TIMED_OUT, HttpRequest, Ran
 
 
@@ -55,7 +56,8 @@ async def test_a_request_goes_to_the_machine_s_first_address_with_its_headers(se
     port, asked, _ = server
     requests = Requests(anywhere)
     request = HttpRequest(port, "/ready?x=1", headers=(("X-Why", "hook"),))
-    assert requests.sent("u", PRE_START, request, ()) is None, "no address yet"
+    with pytest.raises(Busy, match="no address yet"):
+        requests.sent("u", PRE_START, request, ())
     ran = await ended(lambda: requests.sent("u", PRE_START, request, ("127.0.0.1", "10.0.0.9")))
     assert ran.code == 0
     assert asked == [("/ready?x=1", "hook")]
