@@ -48,8 +48,9 @@ class Pair:
     async def settled(self, driver: Mover, host: str) -> Observed | None:
         """Return how the machine is on a host when nothing is under way there."""
         for _ in range(STEPS):
-            seen = await driver.observe(self.plan(host).ref)
+            # In this order: what was seen before its move ended is not how it is.
             moving = await driver.movement(self.plan(host).ref)
+            seen = await driver.observe(self.plan(host).ref)
             if moving is None and (seen is None or seen.changing is None):
                 return seen
             await self.pass_time(STEP)

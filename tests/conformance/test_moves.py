@@ -85,7 +85,7 @@ async def test_a_machine_that_is_sent_twice_is_sent_once(
     await made(pair, here, Power.ON)
     await sent(pair, here, there)
     again = pair.connect("a")
-    if await again.observe(pair.plan("a").ref) and not await again.movement(pair.plan("a").ref):
+    if not await again.movement(pair.plan("a").ref) and await again.observe(pair.plan("a").ref):
         await sent(pair, again, there)
     assert await pair.settled(here, "a") is None
     assert await pair.settled(there, "b") is not None
