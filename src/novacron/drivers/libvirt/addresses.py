@@ -23,7 +23,7 @@ def addresses_of(handle: libvirt.virDomain, running: Defined) -> dict[str, tuple
 
     Its agent, which takes a while, is asked only about interfaces that nobody else knows of.
     """
-    known = {each.mac: running.mark.static_for(each.mac) for each in running.plugged}
+    known = {each.mac: running.mark.told_of(each.mac).addresses for each in running.plugged}
     if any(each.port.kind == "network" for each in running.plugged):
         leases = _asked(handle, LEASE)
         known = {mac: leases.get(mac) or static for mac, static in known.items()}

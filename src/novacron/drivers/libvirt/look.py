@@ -272,6 +272,6 @@ def _wired_otherwise(running: Defined, configured: Defined) -> bool:
     if set(running.plugged) != set(configured.plugged):
         return True
     return any(
-        running.mark.word_for(each.mac) != configured.mark.word_for(each.mac)
+        not running.mark.told_of(each.mac).is_same(configured.mark.told_of(each.mac))
         for each in configured.plugged
     )

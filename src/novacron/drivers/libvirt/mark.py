@@ -6,12 +6,15 @@ running guest keeps the copy that it was started with.
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import quoteattr
 
 import libvirt
 
+from novacron.core.guest_network import network_configuration
 from novacron.core.machine import MachinePlan, Nic
 from novacron.drivers.libvirt.fitted import Fitted, found
 from novacron.drivers.libvirt.interfaces import mac_of
@@ -22,22 +25,66 @@ NAMESPACE = "https://novacron.io/libvirt/1"
 PREFIX = "novacron"
 
 
+# The fields of an interface that words were made of before they were made of what guests are told.
+FORMER_FIELDS = (
+    "network",
+    "address",
+    "gateway",
+    "address6",
+    "gateway6",
+    "mac",
+    "dns_servers",
+    "dns_search",
+    "type",
+    "dhcp6",
+    "name",
+    "model",
+    "segment",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a guest was told about an interface: its addresses, and a word for all of it.
 
-    The word is empty where a guest that was told nothing would do the same.
+    ``former`` is the only word that guests have which were started before there was the other, so
+    it is written on. Both are empty where a guest that was told nothing would do the same.
     """
 
     mac: str
-    word: str = ""
+    former: str = ""
     addresses: tuple[str, ...] = ()
+    word: str = ""
 
     @classmethod
-    def of(cls, uid: str, nic: Nic) -> "Told":
-        """Return what a guest is told about an interface."""
-        word = "" if nic.plain else hashlib.sha256(repr(nic).encode()).hexdigest()[:12]
-        return cls(mac_of(uid, nic), word, nic.static)
+    def of(cls, mac: str, nic: Nic, entry: Mapping[str, Any]) -> "Told":
+        """Return what a guest is told by an interface's entry of its network configuration."""
+        if nic.plain:
+            return cls(mac)
+        word = _digest(json.dumps(entry, sort_keys=True))
+        return cls(mac, _former_word(nic), nic.static, word)
+
+    def is_same(self, other: "Told") -> bool:
+        """Say whether two guests were told the same, by the best word that both have."""
+        if self.word and other.word:
+            return self.word == other.word
+        return self.former == other.former
+
+
+def _former_word(nic: Nic) -> str:
+    """Return the word as it was made then, whatever fields an interface has by now."""
+    fields = ", ".join(f"{name}={getattr(nic, name)!r}" for name in FORMER_FIELDS)
+    return _digest(f"Nic({fields})")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _told(plan: MachinePlan) -> tuple[Told, ...]:
+    nics = [(mac_of(plan.ref.uid, nic), nic) for nic in plan.nics]
+    entries = network_configuration(nics)["ethernets"].values()
+    return tuple(Told.of(mac, nic, entry) for (mac, nic), entry in zip(nics, entries, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +116,13 @@ class Mark:
             disk_mib=plan.resources.disk_mib,
             recipe=plan.recipe,
             image=plan.image,
-            told=tuple(Told.of(ref.uid, nic) for nic in plan.nics),
+            told=_told(plan),
             volumes=volumes,
         )
 
-    def word_for(self, mac: str) -> str:
-        """Return the word for what the guest was told about an interface."""
-        return next((each.word for each in self.told if each.mac == mac), "")
-
-    def static_for(self, mac: str) -> tuple[str, ...]:
-        """Return the addresses that were written down for an interface."""
-        return next((each.addresses for each in self.told if each.mac == mac), ())
+    def told_of(self, mac: str) -> Told:
+        """Return what the guest was told about an interface."""
+        return next((each for each in self.told if each.mac == mac), Told(mac))
 
     @property
     def text(self) -> str:
@@ -92,7 +135,7 @@ class Mark:
         return self._written("machine")
 
     def _written(self, tag: str, declared: str = "") -> str:
-        told = [[each.mac, each.word, *each.addresses] for each in self.told]
+        told = [[each.mac, each.former, *each.addresses] for each in self.told]
         words = {
             "uid": self.uid,
             "namespace": self.namespace,
@@ -103,6 +146,7 @@ class Mark:
             "cpu": self.cpu,
             "disk": str(self.disk_mib),
             "told": json.dumps(told),
+            "words": json.dumps({each.mac: each.word for each in self.told if each.word}),
         }
         said = "".join(f" {name}={quoteattr(value)}" for name, value in words.items())
         volumes = (ET.tostring(each.element(), encoding="unicode") for each in self.volumes)
@@ -115,14 +159,15 @@ class Mark:
         if element is None or not element.get("uid"):
             return None
         text = {name: element.get(name) or "" for name in ("uid", "namespace", "name")}
+        words = json.loads(element.get("words") or "{}")
         return cls(
             **text,
             disk_mib=int(element.get("disk") or 0),
             recipe=element.get("recipe") or "",
             image=element.get("image") or "",
             told=tuple(
-                Told(mac, word, tuple(addresses))
-                for mac, word, *addresses in json.loads(element.get("told") or "[]")
+                Told(mac, former, tuple(addresses), words.get(mac, ""))
+                for mac, former, *addresses in json.loads(element.get("told") or "[]")
             ),
             shape=element.get("shape") or "",
             volumes=found(element),
