@@ -116,12 +116,18 @@ class InventoryWatch:
         return None
 
     def usages(self) -> list[tuple[Owner, str, Usage]]:
-        """Return what every known machine used when its host was last asked."""
+        """Return what every known machine used when its host was last asked.
+
+        Not of a host that is silent, nor of a machine that is another's by now: that would be told
+        until the host answers, beside what the machine uses where it is.
+        """
+        answering = [host for host in self._before if not self.drivers.trouble(host)]
         return [
-            (owner, host, seen.usage)
-            for host, machines in self._before.items()
-            for uid, seen in machines.items()
-            if seen.usage is not None and (owner := self.ledger.owners.get(uid)) is not None
+            (owner, host, usage)
+            for host in answering
+            for uid in self.ledger.machines_on(host) & self._before[host].keys()
+            if (usage := self._before[host][uid].usage) is not None
+            and (owner := self.ledger.owners.get(uid)) is not None
         ]
 
     def _compare(

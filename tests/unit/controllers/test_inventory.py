@@ -13,7 +13,7 @@ from novacron.controllers import inventory
 from novacron.controllers.inventory import InventoryWatch
 from novacron.controllers.ledger import Ledger, Owner
 from novacron.core.driver import Driver, Inventory
-from novacron.core.machine import Observed, Power
+from novacron.core.machine import Observed, Power, Usage
 from novacron.runtime.resource import Key, Resource
 from novacron.scheduler import Held
 from unit.controllers.stage import World
@@ -192,3 +192,26 @@ async def test_all_machines_of_a_host_are_looked_at_that_is_declared_otherwise(
     watched.world.driver = World(watched.world.directory).driver
     assert await watched.listed() == [watched.owner]
     assert await watched.listed() == []
+
+
+async def used_on(watched: Watched, *hosts: str) -> list[str]:
+    """Have a machine be seen on hosts; return on which of them it is said to use something."""
+    seen = await watched.world.driver.observe(watched.world.machine.ref)
+    assert seen is not None
+    for host in hosts:
+        watched.watch.noted(host, replace(seen, usage=Usage(0.5, 100)))
+    return [host for _, host, _ in watched.watch.usages()]
+
+
+async def test_nobody_knows_what_machines_of_a_silent_host_use(watched: Watched) -> None:
+    """It may be dead, and what was seen last would be told for ever."""
+    watched.ledger.assume(watched.world.machine.uid, Held("a", watched.world.machine.wanted))
+    assert await used_on(watched, "a") == ["a"]
+    watched.troubled = True
+    assert await used_on(watched, "a") == []
+
+
+async def test_a_machine_uses_something_only_where_it_is(watched: Watched) -> None:
+    """Sums would count one twice that left something where it was before."""
+    watched.ledger.assume(watched.world.machine.uid, Held("b", watched.world.machine.wanted))
+    assert await used_on(watched, "a", "b") == ["b"]
