@@ -48,7 +48,12 @@ def look_at_all(
         for each in ours
         if (uuid := domain_uuid(each.uid)) in measured
     }
-    usage |= {seen.uid: measured[uuid] for uuid, seen in resting.items() if uuid in measured}
+    usage |= {
+        # Without volumes, or it would not rest: what is measured by target are disks of ours.
+        seen.uid: replace(measured[uuid], volumes_mib=())
+        for uuid, seen in resting.items()
+        if uuid in measured
+    }
     names = builder.pool.names()
     files = builder.storage.files(
         {volume.pool for each in ours for volume in each.configured.mark.volumes}

@@ -63,6 +63,21 @@ async def test_a_machine_seen_since_the_last_look_is_not_read_anew(
     await deleted(driver, plan)
 
 
+async def test_the_first_disk_of_a_machine_that_is_only_measured_is_no_volume(
+    driver: LibvirtDriver,
+) -> None:
+    """Nor is that of its first instructions: what either takes is not told by its target."""
+    plan = await running(driver)
+    await seen(driver, plan)
+    await driver.observe(plan.ref)
+    measured = await seen(driver, plan)
+    assert measured is not None
+    assert measured.usage is not None
+    assert measured.usage.disk_mib is not None
+    assert measured.usage.volumes_mib == ()
+    await deleted(driver, plan)
+
+
 async def test_one_that_ended_or_was_edited_since_is_read(
     driver: LibvirtDriver, host: LibvirtDaemon
 ) -> None:
