@@ -71,7 +71,7 @@ async def test_a_machine_moves_as_it_is(
     assert after is not None
     assert (after.power, after.resources, after.vm_id) == (power, before.resources, before.vm_id)
     assert after.drifted is None
-    await here.clear_out(pair.plan("a").ref, await there.pack(pair.plan("b").ref))
+    await here.clear_out(pair.plan("a").ref, await there.pack(pair.plan("b").ref), was_home=True)
     assert await here.machines("a") == []
     assert [seen.uid for seen in await there.machines("b")] == [pair.uid]
     await there.delete(pair.plan("b").ref)
@@ -105,7 +105,7 @@ async def test_a_cancelled_machine_stays_and_nothing_is_left_elsewhere(
         assert await pair.settled(there, "b") is not None
         return
     assert stays.power is Power.ON
-    await there.clear_out(pair.plan("b").ref, await here.pack(pair.plan("a").ref))
+    await there.clear_out(pair.plan("b").ref, await here.pack(pair.plan("a").ref), was_home=False)
     assert await there.machines("b") == []
     assert await pair.settled(here, "a") == stays
 
@@ -127,7 +127,7 @@ async def test_clearing_out_twice_is_clearing_out_once(
     before = await made(pair, here, Power.ON)
     kept = await here.pack(pair.plan("a").ref)
     for _ in range(2):
-        await there.clear_out(pair.plan("b").ref, kept)
+        await there.clear_out(pair.plan("b").ref, kept, was_home=False)
     assert await pair.settled(here, "a") == before
 
 

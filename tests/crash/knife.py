@@ -172,10 +172,10 @@ class CutDriver:
         async with self.knife.around("driver cancel"):
             await self._mover.cancel_move(ref)
 
-    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
+    async def clear_out(self, ref: MachineRef, kept: Luggage, *, was_home: bool) -> None:
         """Write."""
         async with self.knife.around("driver clear"):
-            await self._mover.clear_out(ref, kept)
+            await self._mover.clear_out(ref, kept, was_home=was_home)
 
     async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:
         """Write."""

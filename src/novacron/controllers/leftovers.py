@@ -29,7 +29,9 @@ async def tidied(machine: Machine, done: Round, drivers: Drivers) -> Round:
         driver: object = drivers.named(host)
         if isinstance(driver, LiveMigration) and not drivers.trouble(host):
             try:
-                await driver.clear_out(machine.ref_on(host), kept)
+                await driver.clear_out(
+                    machine.ref_on(host), kept, was_home=host not in machine.unreached
+                )
             except DriverError:
                 continue
             left.discard(host)
@@ -96,4 +98,6 @@ async def _cleared(machine: Machine, host: str, drivers: Drivers) -> None:
     driver: object = drivers.named(host)
     home: object = drivers.named(machine.ref.host)
     if isinstance(driver, LiveMigration) and isinstance(home, LiveMigration):
-        await driver.clear_out(machine.ref_on(host), await home.pack(machine.ref))
+        was_home = host in machine.leftovers - machine.unreached  # not where it was on its way to
+        kept = await home.pack(machine.ref)
+        await driver.clear_out(machine.ref_on(host), kept, was_home=was_home)

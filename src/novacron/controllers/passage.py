@@ -204,7 +204,7 @@ class Passage(Voyage):
         except DriverError as error:
             after = error.after if isinstance(error, Busy) else LATER
             return self._wait(there, error.reason, str(error), after)
-        left = await self._clear(self.move.source, self.move.target)
+        left = await self._clear(self.move.source, self.move.target, was_home=True)
         seen = await self._observe(self.move.target) or there
         self._tell("Migrated", f"moved from host {self.move.source} to {self.move.target}")
         return self._end(seen, MoveResult.SUCCEEDED, "", "", progress, left)
@@ -234,7 +234,7 @@ class Passage(Voyage):
                 await source.cancel_move(self.machine.ref)
             except DriverError as error:
                 return self._wait(here, error.reason, str(error), LATER)
-        left = await self._clear(self.move.target, self.move.source)
+        left = await self._clear(self.move.target, self.move.source, was_home=False)
         stays = f"stays on host {self.move.source}: {message}"
         self._tell(f"Migration{result}", stays, warning=result is MoveResult.FAILED)
         ended = self._end(here, result, reason, message, MoveProgress(), left)

@@ -74,7 +74,7 @@ class Recovery(Voyage):
         except (Busy, Unreachable):
             raise
         except DriverError as error:
-            left = await self._clear(self.move.target, self.move.target)
+            left = await self._clear(self.move.target, self.move.target, was_home=False)
             return self._end(None, MoveResult.FAILED, error.reason, str(error), left=left)
         return self._created(await self._look(self.move.target))
 

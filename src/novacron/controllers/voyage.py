@@ -81,7 +81,7 @@ class Voyage:
         there = self.machine.ref_on(self.move.target)
         return replace(self.machine.plan(), ref=there, devices=self.move.devices)
 
-    async def _clear(self, host: str, home: str) -> frozenset[str]:
+    async def _clear(self, host: str, home: str, *, was_home: bool) -> frozenset[str]:
         """Remove what is left on a host; return all hosts where that is still to be done.
 
         Disks that ``home`` sees too are its own: of a host and itself only the machine goes.
@@ -93,7 +93,7 @@ class Voyage:
             if self.drivers.trouble(host) or keeper is None:
                 raise Unreachable(f"host {host} cannot be cleared now")
             kept = await keeper.pack(self.machine.ref_on(home))
-            await driver.clear_out(self.machine.ref_on(host), kept)
+            await driver.clear_out(self.machine.ref_on(host), kept, was_home=was_home)
         except DriverError:
             return self.machine.leftovers | {host}
         return self.machine.leftovers - {host}

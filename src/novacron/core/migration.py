@@ -105,10 +105,11 @@ class LiveMigration(Protocol):
         One that is about to be sent may not be stopped yet, and one that is there has gone.
         """
 
-    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
+    async def clear_out(self, ref: MachineRef, kept: Luggage, *, was_home: bool) -> None:
         """Remove what is left of a machine that is on another host, where it has ``kept``.
 
-        Disks in a storage that both hosts reach stay: they are the same.
+        Disks in a storage that both hosts reach stay: they are the same. Where the machine never
+        was at home only such disks go as a move left: others of the same name are somebody's.
         """
 
     async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:

@@ -90,8 +90,7 @@ def _is_to_be_copied(builder: Builder, name: str, disk: Belonging, snapshots: in
             "not copied: have both hosts see one storage, or take the volume off the machine",
             reason="DisksOutOfReach",
         )
-    left = pool.find(f"{disk.volume}{COMING}") is not None  # by a move that came to nothing
-    if not left and pool.find(disk.volume) is not None:
+    if not _was_coming(pool, disk.volume) and pool.find(disk.volume) is not None:
         raise Rejected(
             f"host {host} has a file {disk.volume} in pool {name}, which no move left there and "
             "which may have data of its own: move it away or delete it there first",
@@ -175,8 +174,11 @@ def _took(handle: libvirt.virDomain) -> MoveProgress:
     return MoveProgress(WHOLE, stats.get("data_processed"), stats.get("downtime"))
 
 
-def cleared(builder: Builder, uid: str, kept: Belongings) -> None:
-    """Remove what is left of a machine that is elsewhere, and has its disks there."""
+def cleared(builder: Builder, uid: str, kept: Belongings, *, was_home: bool) -> None:
+    """Remove what is left of a machine that is elsewhere, and has its disks there.
+
+    Where it never was at home, a disk goes only if a move left it.
+    """
     domain = find(builder.pool.connection, uid)
     pools = {disk.target: disk.pool for disk in kept.disks}
     if domain is not None:
@@ -184,8 +186,18 @@ def cleared(builder: Builder, uid: str, kept: Belongings) -> None:
     builder.remove(uid, domain, disks=False)
     for disk in kept.disks:
         pool = pool_of(builder.pool, pools.get(disk.target, builder.host.pool))
-        if pool is not None and not storage_marks(pool) & disk.marks:
+        if pool is None or storage_marks(pool) & disk.marks:
+            continue
+        if was_home or _was_coming(pool, disk.volume):
             pool.remove(disk.volume)
-            pool.remove(f"{disk.volume}{COMING}")
+            pool.remove(f"{disk.volume}{COMING}")  # last: without it the disk is not known again
     if not storage_marks(builder.pool) & kept.said_in:
-        builder.pool.remove_all(volume_prefix(uid))
+        root = root_volume(uid)
+        is_ours = was_home or _was_coming(builder.pool, root) or builder.pool.find(root) is None
+        spared = frozenset() if is_ours else frozenset({root})
+        builder.pool.remove_all(volume_prefix(uid), except_for=spared)
+
+
+def _was_coming(pool: Pool, volume: str) -> bool:
+    """Say whether a move left a disk; it says so before it makes one."""
+    return pool.find(f"{volume}{COMING}") is not None

@@ -116,10 +116,12 @@ class LibvirtMoves(HostWork):
         """Have the machine stay; done when it is no longer being sent."""
         await self._work(lambda builder: departures.abort(find(builder.pool.connection, ref.uid)))
 
-    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
+    async def clear_out(self, ref: MachineRef, kept: Luggage, *, was_home: bool) -> None:
         """Remove what is left of a machine that is on another host."""
         belongings = Belongings.of(kept.contents)
-        await self._work(lambda builder: arrivals.cleared(builder, ref.uid, belongings))
+        await self._work(
+            lambda builder: arrivals.cleared(builder, ref.uid, belongings, was_home=was_home)
+        )
         self._failed.pop(ref.uid, None)
 
     async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:

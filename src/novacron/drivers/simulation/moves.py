@@ -58,9 +58,9 @@ class SimulatedMoves(HostFile):
             if row is not None and row.change == Operation.MOVE:
                 turn.store.stay(row.number)
 
-    async def clear_out(self, ref: MachineRef, kept: Luggage) -> None:
+    async def clear_out(self, ref: MachineRef, kept: Luggage, *, was_home: bool) -> None:
         """Remove a machine that is on another host now."""
-        del kept
+        del kept, was_home
         self._admit(Operation.DELETE, ref)
         with self._turn() as turn:
             row = turn.find(ref)

@@ -14,6 +14,7 @@ from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.core.move import MovePolicy
 from novacron.core.volume import Access, Reclaim, Volume, volume_id
 from novacron.drivers.libvirt.domain import domain_uuid
+from novacron.drivers.libvirt.pool import read_volume
 from novacron.drivers.libvirt.travel import is_marked_as_sent, marked_as_sent
 from rights import ROOT
 
@@ -53,7 +54,7 @@ async def moved(pair: Pair, here: Mover, there: Mover, plan: MachinePlan) -> Obs
     await here.send(plan.ref, destination, MovePolicy())
     assert await pair.settled(here, "a") is None
     await there.arrived(coming, luggage, live=False)
-    await here.clear_out(plan.ref, await there.pack(coming.ref))
+    await here.clear_out(plan.ref, await there.pack(coming.ref), was_home=True)
     return await pair.settled(there, "b")
 
 
@@ -175,7 +176,7 @@ async def test_a_disk_of_which_only_a_part_has_come_is_not_taken_for_one(tmp_pat
         await there.welcome(coming, await here.pack(plan.ref))
         assert await there.out_of_reach(coming) == "its first disk, which came only in part"
         assert await there.kept_volumes("b") == [], "nobody is to use the half of a volume"
-        await there.clear_out(coming.ref, await here.pack(plan.ref))
+        await there.clear_out(coming.ref, await here.pack(plan.ref), was_home=False)
         assert pair.left_behind() == before
         assert await moved(pair, here, there, plan) is not None
         assert await there.out_of_reach(coming) is None
@@ -200,7 +201,7 @@ async def test_half_a_volume_is_nobodys_to_attach_and_goes_when_it_is_deleted(
             await there.create(replace(heir, volumes=(Volume("data", 16, existing=half),)))
         await there.delete_volume("b", coming.ref.namespace, half)
         assert volumes_on(1) == set()
-        await there.clear_out(coming.ref, await here.pack(plan.ref))
+        await there.clear_out(coming.ref, await here.pack(plan.ref), was_home=False)
         assert pair.left_behind() == before
 
 
@@ -222,7 +223,7 @@ async def test_a_machine_that_came_is_at_home_also_when_it_is_to_change_in_vain(
         assert not [name for name in pair.left_behind() if name.endswith(".coming")]
         with pytest.raises(Rejected, match="of-another-host"):
             await there.resize(wishful)
-        await here.clear_out(plan.ref, await there.pack(coming.ref))
+        await here.clear_out(plan.ref, await there.pack(coming.ref), was_home=True)
 
 
 async def test_a_file_that_no_move_left_is_not_written_over(tmp_path: Path) -> None:
@@ -234,12 +235,18 @@ async def test_a_file_that_no_move_left_is_not_written_over(tmp_path: Path) -> N
         outside = libvirt.open(shared_fleet().hosts[1].uri)
         pool = outside.storagePoolLookupByName("novacron")
         theirs = pool.createXML(f"<volume><name>{file}</name><capacity>4096</capacity></volume>")
+        stream = outside.newStream()
+        theirs.upload(stream, 0, 0)
+        stream.send(b"theirs")
+        stream.finish()
         with pytest.raises(Rejected, match=f"has a file {file} in pool novacron") as refused:
             await there.welcome(coming, await here.pack(plan.ref))
         assert refused.value.reason == "VolumeExists"
-        assert pool.storageVolLookupByName(file).info()[1] == 4096
+        await there.clear_out(coming.ref, await here.pack(plan.ref), was_home=False)
+        kept = read_volume(pool.storageVolLookupByName(file))
+        assert kept == b"theirs".ljust(4096, b"\0"), "the move that was refused took it away"
         theirs.delete()
         assert await moved(pair, here, there, plan) is not None
         await there.reclaim(coming.ref, ["data"])
-        del theirs, pool
+        del stream, theirs, pool
         outside.close()
