@@ -28,12 +28,14 @@ SILENT = frozenset(
         libvirt.VIR_ERR_OPERATION_TIMEOUT,
     }
 )
+# What a guest says is its own affair, and may be anything.
+MALFORMED = (ValueError, TypeError, KeyError, RecursionError)
 LONGEST_FILE = 4096
 REFUSED_AGAIN = timedelta(minutes=1)
 
 
 def silent() -> Busy:
-    """Return what to raise while a guest's agent does not answer."""
+    """Return what to raise while a guest's agent does not answer, or not in its language."""
     return Busy("the guest's agent does not answer", reason=AGENT_SILENT)
 
 
@@ -66,6 +68,12 @@ class Agent:
         except _Refused:
             return None
         try:
+            return self._contents(file)
+        except (_Refused, *MALFORMED) as error:
+            raise silent() from error
+
+    def _contents(self, file: object) -> str:
+        try:
             answer = self._ask("guest-file-read", handle=file, count=LONGEST_FILE)
             return base64.b64decode(answer["buf-b64"]).decode(errors="replace")
         finally:
@@ -75,10 +83,12 @@ class Agent:
         question = json.dumps({"execute": command, "arguments": arguments})
         try:
             answer = libvirt_qemu.qemuAgentCommand(self.handle, question, SECONDS, 0)
+            return json.loads(answer)["return"]
         except libvirt.libvirtError as error:
             if code_of(error) in SILENT:
                 raise silent() from error
             if REFUSED.search(sentence(error)):
                 raise _Refused(sentence(error)) from error
             raise
-        return json.loads(answer)["return"]
+        except MALFORMED as error:
+            raise silent() from error

@@ -20,8 +20,9 @@ __all__ = ["LibvirtGuestCommands"]
 
 # In memory inside the guest, so that a guest which boots anew knows nothing of it.
 PLACE = "/run/novacron-hooks"
-# The directory is made once, whoever asks. A result is there only when it is whole. Where the guest
-# has setsid, all that a late program has begun is ended with it.
+# The directory is made once, whoever asks. A result is there only when it is whole, and not at all
+# when there is no room for it: it counts as late then. Where the guest has setsid, all that a late
+# program has begun is ended with it.
 ONCE = f"""\
 umask 077
 own={PLACE}/$1 limit=$2
@@ -45,8 +46,7 @@ if [ -e "$own/late" ]; then
     code=124
     end -KILL 2>/dev/null
 fi
-echo "$code" >"$own/code.new"
-mv "$own/code.new" "$own/code"
+echo "$code" >"$own/code.new" && mv "$own/code.new" "$own/code"
 """
 
 
@@ -102,7 +102,7 @@ def _followed(domain: Domain, record: Record, entry: Begun, program: GuestProgra
     agent, place = Agent(domain.handle), f"{PLACE}/{entry.token}"
     code = agent.read(f"{place}/code")
     if code is not None:
-        entry = replace(entry, code=int(code), note=f"what it said is in {place}/output there")
+        entry = entry.ended(code, f"what it said is in {place}/output there")
         record.having(entry).write(domain.handle)
         return entry.ran
     if agent.read(f"{place}/output") is None:

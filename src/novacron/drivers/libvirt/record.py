@@ -4,6 +4,7 @@ Only in those of the guest that runs, never in its definition: what is started a
 survives a restart of libvirt and goes along when the guest moves.
 """
 
+import re
 from dataclasses import dataclass, replace
 from secrets import token_hex
 from xml.etree import ElementTree as ET
@@ -17,6 +18,10 @@ __all__ = ["Begun", "Record"]
 NAMESPACE = "https://novacron.io/libvirt/hooks/1"
 PREFIX = "novacron-hooks"
 ET.register_namespace(PREFIX, NAMESPACE)
+CODE = re.compile(r"\d{1,3}\n?", re.ASCII)
+# What counts as the end of something whose result cannot be read; as `timeout` has it, which ends
+# with this when it fails itself.
+ILLEGIBLE = 125
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,12 @@ class Begun:
     def new(cls, name: str, digest: str) -> "Begun":
         """Return something to begin."""
         return cls(name, digest, token_hex(8))
+
+    def ended(self, code: str, note: str) -> "Begun":
+        """Return it with its end, as it was found in the guest, where anybody may have written."""
+        if CODE.fullmatch(code):
+            return replace(self, code=int(code), note=note)
+        return replace(self, code=ILLEGIBLE, note=f"its result cannot be read; {note}")
 
     @property
     def ran(self) -> Ran | None:
