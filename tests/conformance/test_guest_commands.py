@@ -11,6 +11,7 @@ from novacron.core.machine import MachineRef, Power
 
 SUCCESS = GuestProgram(("true",))
 FAILURE = GuestProgram(("false",))
+ENDLESS = GuestProgram(("sleep", "290"))
 
 
 async def _commands(bench: Bench, driver: FullDriver) -> tuple[GuestCommands, MachineRef]:
@@ -70,6 +71,23 @@ async def test_a_program_runs_once_for_each_start_and_what_came_of_it_is_kept(
     again = await bench.after(driver.set_power(ref, Power.ON), driver, ref)
     assert again is not None
     assert again.ran == (), "a new start knows nothing of the last one"
+
+
+async def test_what_was_begun_is_known_and_is_begun_anew_once_it_is_forgotten(
+    bench: Bench, driver: FullDriver
+) -> None:
+    """Also when nobody saw it end: what was begun for one stop is not for the next."""
+    commands, ref = await _commands(bench, driver)
+    await _ended(bench, commands, ref, "preStart", SUCCESS)
+    assert await commands.run_once(ref, "preStop", ENDLESS) is None
+    assert (seen := await bench.connect().observe(ref))
+    assert (seen.under_way, [each.name for each in seen.ran]) == (("preStop",), ["preStart"])
+
+    await commands.forget_ran(ref, "preStop")
+    assert (seen := await driver.observe(ref))
+    assert (seen.under_way, [each.name for each in seen.ran]) == ((), ["preStart"])
+    again = await _ended(bench, commands, ref, "preStop", FAILURE)
+    assert (again.code, again.digest) == (1, FAILURE.digest), "not what the first one made of it"
 
 
 async def test_nothing_runs_in_a_machine_that_is_off(bench: Bench, driver: FullDriver) -> None:

@@ -127,7 +127,8 @@ def _failure(ran: Ran, hook: Hook) -> str:
 
 
 async def may_stop_again(scope: Scope) -> None:
-    """Forget a preStop that was done for a stop which nobody wants any more."""
-    if scope.ran(PRE_STOP) is not None:
+    """Forget a preStop that was begun for a stop which nobody wants any more."""
+    under_way = scope.seen is not None and PRE_STOP in scope.seen.under_way
+    if under_way or scope.ran(PRE_STOP) is not None:
         scope.may_act()
         await _commands(scope).forget_ran(scope.machine.ref, PRE_STOP)

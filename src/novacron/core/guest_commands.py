@@ -29,4 +29,4 @@ class GuestCommands(Protocol):
         """Remember until the guest stops that something was done for it."""
 
     async def forget_ran(self, ref: MachineRef, name: str) -> None:
-        """Forget what was done under a name, so that it can be done again."""
+        """Forget what was done under a name or is under way, so that it can be done again."""

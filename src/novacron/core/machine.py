@@ -191,7 +191,8 @@ class Observed:
     asked for and has not taken effect, by what it takes. ``recipe`` is the plan's
     word for what the machine is set up with, where the hypervisor keeps it. ``drifted`` says what
     somebody else changed about it, and ``ended`` why it is off if it was on. ``snapshots`` counts
-    those that bind it to its host. ``ran`` is what was done for the guest since it was started.
+    those that bind it to its host. ``ran`` is what was done for the guest since it was started, and
+    ``under_way`` names what was begun for it and has not ended as far as anybody saw.
     ``immovable`` says what about it keeps it from moving while it runs. ``cpu`` is the word for
     the one that a running guest sees, where the hypervisor keeps it.
 
@@ -225,6 +226,7 @@ class Observed:
     progress: str | None = field(default=None, compare=False)
     snapshots: int = 0
     ran: tuple[Ran, ...] = ()
+    under_way: tuple[str, ...] = ()
     volumes: tuple[SeenVolume, ...] = ()
     cpu: str = ""
     first_volume: SeenVolume | None = None

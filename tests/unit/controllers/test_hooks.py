@@ -234,6 +234,24 @@ async def test_a_stop_that_is_taken_back_leaves_the_hook_for_the_next_one(world:
     assert world.ready.reason == "HookRunning"
 
 
+async def test_a_stop_that_is_taken_back_early_leaves_all_of_the_hook_for_the_next_one(
+    world: Diary,
+) -> None:
+    """What was begun for one stop, and ended when nobody looked, was not done for another."""
+    world.hooks(pre_stop=SLOW)
+    await world.round()
+    world.change(power=Power.OFF)
+    await world.round()
+    world.change(power=Power.ON)
+    await world.pass_by(10)
+    assert world.ready.status == "True"
+    world.change(power=Power.OFF)
+    done = await world.pass_by(15)
+    assert done.seen is not None
+    assert done.seen.power is Power.ON
+    assert world.ready.reason == "HookRunning"
+
+
 async def test_a_machine_that_is_deleted_has_its_pre_stop_first(world: Diary) -> None:
     """It is a stop like any other."""
     world.hooks(pre_stop=SLOW)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from xml.etree import ElementTree as ET
 
-from novacron.core.hooks import Ran
 from novacron.core.machine import MachinePlan, Resources
 from novacron.drivers.libvirt.domain import AGENT
 from novacron.drivers.libvirt.fitted import serial_of
@@ -52,11 +51,6 @@ class Defined:
     def resources(self) -> Resources:
         """Return how much it has."""
         return Resources(self.vcpus, self.memory_mib, self.mark.disk_mib)
-
-    @property
-    def ran(self) -> tuple[Ran, ...]:
-        """Return what was done for the guest since it was started."""
-        return self.record.ended
 
     @classmethod
     def written(

@@ -203,7 +203,8 @@ def observed(
         drifted=_drifted(configured),
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
         snapshots=snapshots,
-        ran=running.ran if running else (),
+        ran=running.record.ended if running else (),
+        under_way=running.record.under_way if running else (),
         cpu=running.mark.cpu if running else "",
         hindered=hindered,
     )

@@ -62,6 +62,11 @@ class Record:
         """Return what has ended."""
         return tuple(ran for entry in self.entries if (ran := entry.ran) is not None)
 
+    @property
+    def under_way(self) -> tuple[str, ...]:
+        """Return the names of what has not ended as far as anybody saw."""
+        return tuple(entry.name for entry in self.entries if entry.ran is None)
+
     def named(self, name: str) -> Begun | None:
         """Return what was begun under a name."""
         return next((entry for entry in self.entries if entry.name == name), None)

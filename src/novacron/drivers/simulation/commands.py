@@ -13,7 +13,7 @@ from novacron.core.machine import Power
 from novacron.drivers.simulation.store import MachineRow, Store
 from novacron.drivers.simulation.turn import Turn
 
-__all__ = ["forget_ran", "note_ran", "ran_on", "run_once"]
+__all__ = ["forget_ran", "note_ran", "ran_on", "run_once", "under_way_on"]
 
 ALL = "SELECT name, digest, code, note, ends_us FROM runs WHERE machine = ? ORDER BY name"
 WRITE = "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)"
@@ -39,6 +39,11 @@ def ran_on(store: Store, number: int, now_us: int) -> tuple[Ran, ...]:
     """Return what was done for a guest and has ended."""
     ended = (each.by(now_us) for each in _runs(store, number))
     return tuple(ran for ran in ended if ran is not None)
+
+
+def under_way_on(store: Store, number: int, now_us: int) -> tuple[str, ...]:
+    """Return the names of what was begun for a guest and has not ended."""
+    return tuple(each.name for each in _runs(store, number) if each.by(now_us) is None)
 
 
 def run_once(turn: Turn, row: MachineRow, name: str, program: GuestProgram) -> Ran | None:

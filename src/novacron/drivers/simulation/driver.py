@@ -68,7 +68,8 @@ class SimulationDriver(SimulatedMoves, SimulatedSnapshots):
                 return None
             seen = convert.observed(row, self._host.usage, now_us)
             ran = commands.ran_on(store, row.number, now_us)
-            return replace(seen, ran=ran) if ran else seen
+            under_way = commands.under_way_on(store, row.number, now_us)
+            return replace(seen, ran=ran, under_way=under_way) if ran or under_way else seen
 
     async def create(self, plan: MachinePlan) -> Accepted:
         """Make the machine, powered off. The same UID twice makes one machine."""
