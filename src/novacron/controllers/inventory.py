@@ -69,7 +69,7 @@ class InventoryWatch:
         if self.drivers.trouble(host):
             return True
         declared = self.ledger.declared.get(host)
-        if declared is not None and declared.down_since is not None and self.is_at_work():
+        if declared is not None and declared.is_troubled and self.is_at_work():
             return True  # what is left there is to be removed when it is back
         owners = map(self.ledger.owners.get, self.ledger.machines_on(host))
         return any(owner is not None and self.is_ours(owner) for owner in owners)

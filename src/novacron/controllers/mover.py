@@ -156,9 +156,9 @@ class Mover:
         if bid.to is None or bid.to not in machine.leftovers:
             return None
         host = self.ledger.declared.get(bid.to)
-        if host is not None and host.down_since is None:
+        if host is not None and not host.is_troubled:
             return TIDY_AGAIN
-        why = "does not answer" if host else "is not declared"
+        why = "is not ready" if host else "is not declared"
         message = f"host {bid.to} still has something of it from before, and {why}"
         return Refused("LeftoversThere", message)
 

@@ -8,6 +8,7 @@ from typing import Any
 from novacron.core.conditions import Condition
 from novacron.core.cpu import Cpu
 from novacron.core.devices import HostDevice
+from novacron.core.errors import Unreachable
 from novacron.core.eviction import OUT_OF_SERVICE, Eviction, evicting
 from novacron.core.machine import Resources
 from novacron.core.network import HostNetwork
@@ -231,13 +232,27 @@ class DeclaredHost:
 
     @property
     def down_since(self) -> datetime | None:
-        """Since when the host does not answer, or None when it does."""
-        ready = next((claim for claim in self.conditions if claim.type == "Ready"), None)
-        return ready.since if ready is not None and ready.status == "False" else None
+        """Since when the host does not answer, or None when it does.
+
+        One that answers with what is wrong with it is up, and its guests may well run.
+        """
+        ready = self._ready
+        if ready is None or (ready.status, ready.reason) != ("False", Unreachable.reason):
+            return None
+        return ready.since
+
+    @property
+    def is_troubled(self) -> bool:
+        """Whether the host was found not to do its work, be it silent or up."""
+        return self._ready is not None and self._ready.status == "False"
+
+    @property
+    def _ready(self) -> Condition | None:
+        return next((claim for claim in self.conditions if claim.type == "Ready"), None)
 
     def seen_by_scheduler(self) -> "Host":
         """Return it as the scheduler sees it: ready only once somebody reached it."""
-        ready = next((claim for claim in self.conditions if claim.type == "Ready"), None)
+        ready = self._ready
         is_ready = ready is not None and ready.status == "True" and self.allocatable is not None
         return Host(
             name=self.name,

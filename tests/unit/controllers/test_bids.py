@@ -37,12 +37,16 @@ TRAINER = replace(MACHINE, devices=(HostDevice("0000:3b:00.0", "gpu", "nvidia", 
 
 
 def silent_host(
-    *, fenced: bool = True, answers: bool = False, fenced_by_node: bool = False
+    *,
+    fenced: bool = True,
+    answers: bool = False,
+    fenced_by_node: bool = False,
+    trouble: str = "HostUnreachable",
 ) -> Ledger:
     """Return a ledger of one host, which fell silent at noon or, if it answers, came back then."""
     body = host("a", taints=[FENCED] if fenced else [])
     body["metadata"] |= {"uid": "a", "generation": 1, "resourceVersion": "1"}
-    status, reason = ("True", "HostReady") if answers else ("False", "HostUnreachable")
+    status, reason = ("True", "HostReady") if answers else ("False", trouble)
     ready = {"type": "Ready", "status": status, "reason": reason}
     body["status"] = {"conditions": [{**ready, "lastTransitionTime": "2026-11-15T12:00:00Z"}]}
     if fenced_by_node:
@@ -90,6 +94,13 @@ def test_a_silent_host_that_nobody_fenced_loses_no_machine(passed: timedelta) ->
 def test_a_fenced_host_that_answers_loses_no_machine() -> None:
     """It is not off, whatever somebody said."""
     assert bid_of(MACHINE, silent_host(answers=True), NOON + 2 * GRACE, GRACE) is None
+
+
+@pytest.mark.parametrize("trouble", ["PoolUnusable", "DriverNotSupported"])
+def test_a_fenced_host_that_says_what_is_wrong_with_it_loses_no_machine(trouble: str) -> None:
+    """It answers, so it is not off: its guests would be started a second time."""
+    ledger = silent_host(trouble=trouble)
+    assert bid_of(MACHINE, ledger, NOON + 2 * GRACE, GRACE) is None
 
 
 def test_what_is_asked_of_a_machine_on_a_fenced_host_waits_too() -> None:

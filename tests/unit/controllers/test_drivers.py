@@ -27,7 +27,7 @@ async def test_a_host_is_off_only_when_it_is_fenced_and_written_down_as_silent(
     body = host("a", taints=FENCED if fenced else [])
     for version, status in enumerate(("True", "False", "True"), 1):
         body["metadata"] |= {"uid": "a", "generation": 1, "resourceVersion": str(version)}
-        ready = {"type": "Ready", "status": status, "reason": "Test"}
+        ready = {"type": "Ready", "status": status, "reason": "HostUnreachable"}
         since = {"lastTransitionTime": "2026-11-15T12:00:00Z"}
         cache.seen(
             {**body, "metadata": dict(body["metadata"]), "status": {"conditions": [ready | since]}}

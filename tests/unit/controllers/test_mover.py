@@ -39,9 +39,7 @@ async def test_a_request_that_is_withdrawn_before_it_was_decided_is_told_as_canc
     assert not {MIGRATE_TO, CANCEL} & office.machine("m")["metadata"]["annotations"].keys()
 
 
-@pytest.mark.parametrize(
-    ("declared", "why"), [(True, "does not answer"), (False, "is not declared")]
-)
+@pytest.mark.parametrize(("declared", "why"), [(True, "is not ready"), (False, "is not declared")])
 async def test_a_machine_is_not_asked_for_ever_to_go_where_something_of_it_cannot_be_removed(
     office: Office, *, declared: bool, why: str
 ) -> None:
