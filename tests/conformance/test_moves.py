@@ -1,6 +1,7 @@
 """Moving machines: wherever one is sent it is once, as it was, and leaves nothing behind."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -51,11 +52,22 @@ async def made(pair: Pair, driver: Mover, power: Power) -> Observed:
     return seen
 
 
-async def sent(pair: Pair, here: Mover, there: Mover, policy: MovePolicy | None = None) -> None:
+async def sent(
+    pair: Pair, here: Mover, there: Mover, policy: MovePolicy | None = None, *, move: str = "1"
+) -> None:
     """Send it from a to b."""
     ref, luggage = pair.plan("a").ref, await here.pack(pair.plan("a").ref)
-    destination = await there.welcome(pair.plan("b"), luggage)
+    destination = replace(await there.welcome(pair.plan("b"), luggage), move=move)
     await here.send(ref, destination, policy or MovePolicy())
+
+
+async def cancelled(pair: Pair, here: Mover, there: Mover) -> Observed | None:
+    """Send it so slowly that it can be called back; None where it has gone nevertheless."""
+    await sent(pair, here, there, MovePolicy(compression=False, bandwidth_bytes=2**20))
+    while await here.movement(pair.plan("a").ref) is not None:
+        await here.cancel_move(pair.plan("a").ref)
+        await pair.pass_time(timedelta(milliseconds=1))
+    return await pair.settled(here, "a")
 
 
 @pytest.mark.parametrize("power", list(Power))
@@ -96,11 +108,7 @@ async def test_a_cancelled_machine_stays_and_nothing_is_left_elsewhere(
 ) -> None:
     """Unless it has gone already, which a fast host cannot help."""
     await made(pair, here, Power.ON)
-    await sent(pair, here, there, MovePolicy(compression=False, bandwidth_bytes=2**20))
-    while await here.movement(pair.plan("a").ref) is not None:
-        await here.cancel_move(pair.plan("a").ref)
-        await pair.pass_time(timedelta(milliseconds=1))
-    stays = await pair.settled(here, "a")
+    stays = await cancelled(pair, here, there)
     if stays is None:
         assert await pair.settled(there, "b") is not None
         return
@@ -108,6 +116,19 @@ async def test_a_cancelled_machine_stays_and_nothing_is_left_elsewhere(
     await there.clear_out(pair.plan("b").ref, await here.pack(pair.plan("a").ref), was_home=False)
     assert await there.machines("b") == []
     assert await pair.settled(here, "a") == stays
+
+
+async def test_a_machine_that_was_called_back_goes_when_it_is_sent_anew(
+    pair: Pair, here: Mover, there: Mover
+) -> None:
+    """How the last order ended is not what comes of this one."""
+    await made(pair, here, Power.ON)
+    if await cancelled(pair, here, there) is not None:
+        kept = await here.pack(pair.plan("a").ref)
+        await there.clear_out(pair.plan("b").ref, kept, was_home=False)
+        await sent(pair, here, there, move="2")
+        assert await pair.settled(here, "a") is None
+    assert await pair.settled(there, "b") is not None
 
 
 async def test_nothing_moves_that_was_not_sent(pair: Pair, here: Mover) -> None:

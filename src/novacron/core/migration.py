@@ -73,10 +73,11 @@ class Luggage:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a host takes a machine in, for the one that sends it."""
+    """Where a host takes a machine in, for the one that sends it; ``move`` is the order's id."""
 
     host: str
     details: Mapping[str, object] = field(default_factory=dict)
+    move: str = ""
 
 
 @runtime_checkable
@@ -93,7 +94,7 @@ class LiveMigration(Protocol):
     async def send(self, ref: MachineRef, to: Destination, policy: MovePolicy) -> None:
         """Begin to send the machine, running as it runs or off as it is off.
 
-        What went wrong with an order that was accepted before is raised by the next one.
+        What went wrong with an order that was accepted is raised when it is given again.
         """
 
     async def movement(self, ref: MachineRef) -> MoveProgress | None:

@@ -28,6 +28,7 @@ ROUTE = "route"
 class _Failure:
     """What went wrong, with which order."""
 
+    move: str
     target: str
     error: DriverError
 
@@ -59,7 +60,7 @@ class LibvirtMoves(HostWork):
         if ref.uid in self._sending:
             return
         failed = self._failed.pop(ref.uid, None)
-        if failed is not None and failed.target == to.host:
+        if failed is not None and (failed.move, failed.target) == (to.move, to.host):
             raise failed.error
         route = to.details[ROUTE]
         assert isinstance(route, Route)
@@ -69,9 +70,9 @@ class LibvirtMoves(HostWork):
         await self._work(lambda builder: present(builder, ref))
         if len(route.reception.copied) > 1:
             self._shared_out[ref.uid] = policy
-        self._sending[ref.uid] = asyncio.create_task(self._send(ref, route, policy))
+        self._sending[ref.uid] = asyncio.create_task(self._send(ref, to.move, route, policy))
 
-    async def _send(self, ref: MachineRef, route: Route, policy: MovePolicy) -> None:
+    async def _send(self, ref: MachineRef, move: str, route: Route, policy: MovePolicy) -> None:
         def depart(link: Link) -> DriverError | None:
             domain, pool = find(link.connection, ref.uid), self._builder(link).pool
             if domain is None:
@@ -95,7 +96,7 @@ class LibvirtMoves(HostWork):
             self._sending.pop(ref.uid, None)
             self._shared_out.pop(ref.uid, None)
         if error is not None:
-            self._failed[ref.uid] = _Failure(route.host, error)
+            self._failed[ref.uid] = _Failure(move, route.host, error)
         self._changed_uid(ref.uid)
 
     async def movement(self, ref: MachineRef) -> MoveProgress | None:
