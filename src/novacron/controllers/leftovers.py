@@ -1,5 +1,6 @@
 """What is left of a machine on hosts that did not answer when it went from them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -49,7 +50,9 @@ def _again(done: Round) -> Round:
     return replace(done, outcomes=outcomes)
 
 
-async def come_after_all(machine: Machine, drivers: Drivers) -> Round | None:
+async def come_after_all(
+    machine: Machine, drivers: Drivers, may_act: Callable[[], object]
+) -> Round | None:
     """Return where a machine is that its own host does not have; None if it is nowhere else.
 
     A move whose hosts were both switched off is given up. It may have ended before, and then what
@@ -63,10 +66,20 @@ async def come_after_all(machine: Machine, drivers: Drivers) -> Round | None:
             message = f"it may be on host {host}, which does not answer: {there.why}"
             return Round({MOVED: Wait("HostUnreachable", AGAIN, message)})
         if has_come(there):
+            may_act()
+            await _taken_in(machine, host, drivers)
             left = machine.leftovers - {host} | {machine.ref.host}
             outcome = Done("Settled", f"is on host {host}", after=AT_ONCE)
             return Round({MOVED: outcome}, there, host=host, leftovers=left)
     return None
+
+
+async def _taken_in(machine: Machine, host: str, drivers: Drivers) -> None:
+    """Have a host make the machine its own, as it is, without devices of the old one."""
+    driver: object = drivers.named(host)
+    if isinstance(driver, LiveMigration):
+        plan = replace(machine.plan(), ref=machine.ref_on(host), devices=())
+        await driver.arrived(plan, None, live=True)
 
 
 async def removed_from(machine: Machine, host: str, drivers: Drivers) -> Outcome | None:

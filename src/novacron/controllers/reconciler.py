@@ -86,7 +86,12 @@ class MachineReconciler:
         """Go on with a move, or find that one ended which was given up."""
         if machine.move is not None:
             return await self._voyage(machine, machine.move).advance()
-        return await come_after_all(machine, self.drivers) if machine.unreached else None
+        return await self._come_after_all(machine)
+
+    async def _come_after_all(self, machine: Machine) -> Round | None:
+        if not machine.unreached:
+            return None
+        return await come_after_all(machine, self.drivers, self.may_act)
 
     async def identity_for(self, machine: Machine) -> str | Wait | Blocked:
         """Return what tells the host of a machine from others, or why it cannot be reached.
@@ -146,7 +151,7 @@ class MachineReconciler:
         """Have a machine that is to be removed be where it is, and on no way; None once it is."""
         if machine.move is not None:
             return await self._voyage(machine, machine.move).withdraw()
-        return await come_after_all(machine, self.drivers) if machine.unreached else None
+        return await self._come_after_all(machine)
 
     async def _steps(self, machine: Machine, steps: Sequence[Step[Scope]]) -> Round:
         first = steps[0].condition

@@ -10,7 +10,7 @@ from novacron.controllers.summary import summarise
 from novacron.core.errors import Busy, Unreachable
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
 from novacron.core.migration import Luggage
-from novacron.core.move import MoveResult
+from novacron.core.move import MoveProgress, MoveResult
 from novacron.core.steps import Wait
 from novacron.drivers.simulation import Fault, Operation, SimulatedHost, SimulationDriver
 from unit.controllers.pair import ROOM, SLOW, Hosts
@@ -283,8 +283,28 @@ async def test_a_machine_that_left_for_a_host_which_is_off_now_is_that_hosts(hos
     assert hosts.machine.leftovers == {"a"}
 
 
+class TakesIn(SimulationDriver):
+    """A host that tells which machines it made its own."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        super().__init__(
+            hosts.directory / "world.db", SimulatedHost("b", ROOM), clock=lambda: hosts.now
+        )
+        self.taken_in: list[str] = []
+
+    async def arrived(
+        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
+    ) -> MoveProgress:
+        self.taken_in.append(plan.ref.host)
+        return await super().arrived(plan, luggage, live=live)
+
+
 async def test_a_machine_that_came_unnoticed_is_found_when_its_hosts_are_back(hosts: Hosts) -> None:
-    """Its old host is not to make it anew from what it still has of its disks."""
+    """Its old host is not to make it anew from what it still has of its disks.
+
+    And its new one makes it its own, as if somebody had seen it come.
+    """
+    hosts.drivers["b"] = target = TakesIn(hosts)
     await hosts.set_off()
     hosts.now += 2 * SLOW
     hosts.lose("a")
@@ -299,6 +319,7 @@ async def test_a_machine_that_came_unnoticed_is_found_when_its_hosts_are_back(ho
     await hosts.settle()
     assert (hosts.machine.host, hosts.machine.unreached) == ("b", frozenset())
     assert hosts.where() == [("b", Power.ON)]
+    assert target.taken_in == ["b"]
 
 
 async def test_a_machine_that_came_unnoticed_is_removed_from_where_it_is(hosts: Hosts) -> None:
