@@ -3,10 +3,15 @@
 import os
 import pty
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+from threading import Event
 from typing import Any
 
 import pytest
 
+from api import Api
 from kubevirt_bed import KubeVirtBed
 
 
@@ -17,6 +22,30 @@ def test_a_guest_is_paused_and_goes_on(kubevirt: KubeVirtBed) -> None:
     kubevirt.wait("it is not paused", lambda: kubevirt.printable("sleeper") == "Paused")
     kubevirt.ask_instance("sleeper", "unpause")
     kubevirt.wait("it does not go on", lambda: kubevirt.printable("sleeper") == "Running")
+
+
+@pytest.mark.full
+def test_a_guest_is_paused_while_others_write_about_it(kubevirt: KubeVirtBed) -> None:
+    """As KubeVirt's own controllers do all the time."""
+    kubevirt.started("watched")
+    other, enough = replace(kubevirt, api=Api(kubevirt.kubeconfig)), Event()
+
+    def write() -> None:
+        for number in count():
+            if enough.is_set():
+                return
+            other.annotate("virtualmachineinstances", "watched", "note", str(number))
+
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit(write)
+        try:
+            for _ in range(5):
+                kubevirt.ask_instance("watched", "pause")
+                kubevirt.ask_instance("watched", "unpause")
+        finally:
+            enough.set()
+        writing.result()
+    other.api.close()
 
 
 @pytest.mark.full

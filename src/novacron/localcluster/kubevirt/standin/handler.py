@@ -22,8 +22,8 @@ from novacron.localcluster.kubevirt.standin.wire import (
 )
 from novacron.localcluster.kubevirt.standin.world import World
 from novacron.localcluster.ports import LOOPBACK
-from novacron.runtime.errors import ApiError
-from novacron.runtime.resource import Key, Object
+from novacron.runtime.errors import ApiError, Conflict
+from novacron.runtime.resource import Key
 
 __all__ = ["Handler"]
 
@@ -80,20 +80,29 @@ class Handler:
             async for data in frames(reader, writer):
                 await send(writer, data)
         elif what in {("PUT", "pause"), ("PUT", "unpause")}:
-            await self._pause(writer, instance, paused=what[1] == "pause")
+            await self._pause(writer, Key(found[1], found[2]), paused=what[1] == "pause")
         elif what[0] == "PUT" and what[1] in IDLE:
             await answer(writer, 200, "done")
         else:
             await answer(writer, 404, f"{found[3]} is not played here")
 
-    async def _pause(self, writer: asyncio.StreamWriter, instance: Object, *, paused: bool) -> None:
+    async def _pause(self, writer: asyncio.StreamWriter, key: Key, *, paused: bool) -> None:
+        try:
+            while not await self._noted(key, paused=paused):
+                pass  # a real one does not fail because somebody else wrote meanwhile
+        except ApiError as error:
+            await answer(writer, 500, error.message)
+        else:
+            await answer(writer, 200, "done")
+
+    async def _noted(self, key: Key, *, paused: bool) -> bool:
+        instance = await self.world.handler.get(INSTANCES, key.name, key.namespace)
         if paused:
             set_condition(instance, *PAUSED)
         else:
             drop_condition(instance, "Paused")
         try:
             await self.world.handler.replace(INSTANCES, instance)
-        except ApiError as error:
-            await answer(writer, 500, error.message)
-        else:
-            await answer(writer, 200, "done")
+        except Conflict:
+            return False
+        return True
