@@ -128,6 +128,7 @@ def _failure(ran: Ran, hook: Hook) -> str:
 
 async def may_stop_again(scope: Scope) -> None:
     """Forget a preStop that was begun for a stop which nobody wants any more."""
+    scope.requests.forget(scope.machine.uid, {PRE_STOP})
     under_way = scope.seen is not None and PRE_STOP in scope.seen.under_way
     if under_way or scope.ran(PRE_STOP) is not None:
         scope.may_act()

@@ -37,6 +37,7 @@ async def create(scope: Scope) -> Outcome:
         plan = scope.machine.plan()
         require_unused(scope, plan.volumes or ())
         scope.may_act()
+        scope.requests.forget(scope.machine.uid)
         try:
             accepted = await scope.driver.create(plan)
         except OutOfCapacity as full:
@@ -137,6 +138,7 @@ async def _start(scope: Scope) -> Outcome:
                 scope.tell("Died", f"{seen.ended}; it is started again")
             return Wait(BACK_OFF, pause, f"{seen.ended}; it is started again soon")
         scope.may_act()
+        scope.requests.forget(machine.uid)  # what another start of the guest was asked
         accepted = await scope.driver.set_power(machine.ref, Power.ON)
         scope.restarts.started(machine.uid, scope.now)
         scope.tell("Started", f"started on host {host}")

@@ -10,12 +10,12 @@ import contextlib
 import ipaddress
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from novacron.core.errors import Busy
-from novacron.core.hooks import PRE_START, TIMED_OUT, HttpRequest, Ran
+from novacron.core.hooks import PRE_START, PRE_STOP, TIMED_OUT, HttpRequest, Ran
 
 __all__ = ["NO_ADDRESS", "Requests", "is_out_of_bounds"]
 
@@ -71,9 +71,9 @@ class Requests:
         del self._tasks[key]
         return task.result()
 
-    def forget(self, uid: str) -> None:
-        """Forget the requests of a machine that is gone."""
-        for key in [key for key in self._tasks if key[0] == uid]:
+    def forget(self, uid: str, names: Collection[str] = (PRE_START, PRE_STOP)) -> None:
+        """Forget requests of a machine that is gone, or that is to be asked them anew."""
+        for key in [key for key in self._tasks if key[0] == uid and key[1] in names]:
             self._tasks.pop(key).cancel()
 
     async def _send(self, name: str, request: HttpRequest, target: str) -> Ran:
@@ -99,7 +99,7 @@ class Requests:
             async with asyncio.timeout(min(request.timeout, ONE_TRY).total_seconds()):
                 address = await self._allowed(target, port)
                 status = await _status(request, target, address, port)
-        except (OSError, TimeoutError, ValueError, asyncio.IncompleteReadError):
+        except (OSError, TimeoutError, ValueError, EOFError, asyncio.LimitOverrunError):
             return f"nobody answers on port {port}"
         return "" if 200 <= status < 400 else f"it was answered with status {status}"
 

@@ -128,3 +128,19 @@ async def test_a_port_by_a_name_that_nobody_knows_is_said() -> None:
     requests = Requests(anywhere)
     ran = await ended(lambda: requests.sent("u", PRE_START, HttpRequest("web"), ("10.0.0.9",)))
     assert ran.note == "no port is called web; write its number"
+
+
+@pytest.mark.parametrize("answer", [b"x" * 200_000, b"HTTP/1.1", b"HTTP/1.1 fine\n"])
+async def test_an_answer_that_is_none_counts_as_no_answer(answer: bytes) -> None:
+    """Whatever a machine sends: a line without end, half of one, or a status that is no number."""
+
+    async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    async with await asyncio.start_server(babble, "127.0.0.1", 0) as running:
+        port = running.sockets[0].getsockname()[1]
+        requests = Requests(anywhere)
+        ran = await ended(lambda: requests.sent("u", PRE_STOP, HttpRequest(port), ("127.0.0.1",)))
+    assert (ran.code, ran.note) == (1, f"nobody answers on port {port}")
