@@ -76,6 +76,7 @@ BAD: dict[str, tuple[Object, str]] = {
     "address without prefix": (static("10.0.1.10", "10.0.1.1"), "must be an IPv4 address with its"),
     "address of the other family": (static("fd00::2/64", "10.0.1.1"), "must be an IPv4 address"),
     "gateway elsewhere": (static("10.0.1.10/24", "10.0.2.1"), "gateway must be another address in"),
+    "link-local gateway of IPv4": (static("10.0.1.10/24", "169.254.1.1"), "must be another"),
     "gateway is itself": (static("10.0.1.10/24", "10.0.1.10"), "gateway must be another address"),
     "gateway of garbage": (static("10.0.1.10/24", "gw"), "gateway must be an IPv4 address without"),
     "ipv6 without prefix": (static("fd00::2", "fd00::1", "ipv6"), "must be an IPv6 address with"),

@@ -128,10 +128,11 @@ class AddressConfig(Model):
         ),
         Rule(
             "!has(self.address) || !has(self.gateway) || !isCIDR(self.address)"
-            " || !isIP(self.gateway) || ip(self.gateway).isLinkLocalUnicast()"
+            " || !isIP(self.gateway)"
+            " || (ip(self.gateway).family() == 6 && ip(self.gateway).isLinkLocalUnicast())"
             " || (cidr(self.address).containsIP(self.gateway)"
             " && !self.address.startsWith(self.gateway + '/'))",
-            "gateway must be another address in the same network as address, or link-local",
+            "gateway must be another address in the same network as address, or link-local IPv6",
             field_path=".gateway",
         ),
     )
