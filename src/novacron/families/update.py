@@ -9,7 +9,7 @@ __all__ = ["restart_allowed", "restart_at_once"]
 def restart_allowed(strategy: Mapping[str, Any]) -> bool:
     """Say whether a change may cost a restart; no machine may be away at once is a no."""
     rolling = strategy.get("rollingUpdate") or {}
-    return str(rolling.get("maxUnavailable", 1)).rstrip("%") != "0"
+    return int(str(rolling.get("maxUnavailable", 1)).rstrip("%")) != 0
 
 
 def restart_at_once(strategy: Mapping[str, Any]) -> bool:
