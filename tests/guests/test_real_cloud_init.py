@@ -120,6 +120,28 @@ def test_addresses_gateways_and_name_servers_reach_every_system(
     assert "::/64" not in made[file].replace("fd00::7/64", "")
 
 
+# How each of them is told to ask for an IPv6 address.
+ASKS = {
+    ("eni", "debian"): ("50-cloud-init", "inet6 dhcp"),
+    ("networkd", "debian"): ("10-cloud-init-net0.network", "DHCP=yes"),
+    ("sysconfig", "rhel"): ("ifcfg-net0", "DHCPV6C=yes"),
+    ("network-manager", "rhel"): ("cloud-init-net0.nmconnection", "[ipv6]\nmethod=auto"),
+    ("netplan", "ubuntu"): ("50-cloud-init.yaml", "dhcp6: true"),
+}
+
+
+@pytest.mark.parametrize("system", ASKS, ids="-".join)
+def test_only_who_is_to_ask_for_an_ipv6_address_does(
+    tmp_path: Path, system: tuple[str, str]
+) -> None:
+    """What the network announces is taken without asking."""
+    file, line = ASKS[system]
+    (asking := tmp_path / "asking").mkdir()
+    (silent := tmp_path / "silent").mkdir()
+    assert line in converted(asking, *system, Nic("default", dhcp6=True))[file]
+    assert line not in converted(silent, *system, Nic("default"))[file]
+
+
 def test_netplan_is_told_what_we_say(tmp_path: Path) -> None:
     """Word for word, so that of two gateways the first interface's is taken."""
     other = Nic("other", "10.0.2.10/24", "10.0.2.1", "fd01::7/64", "fd01::1")

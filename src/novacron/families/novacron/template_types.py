@@ -138,7 +138,10 @@ class AddressConfig(Model):
     )
 
     method: Literal["dhcp", "static"] | None = None
-    """dhcp asks the network for an address, static takes the one written here; without it, dhcp."""
+    """dhcp asks the network for an address, static takes the one written here.
+
+    Without it, IPv4 is dhcp and IPv6 whatever the network announces.
+    """
     address: Annotated[str, Field(max_length=64)] | None = None
     """The static address with its prefix length."""
     gateway: Annotated[str, Field(max_length=64)] | None = None
