@@ -1,7 +1,7 @@
 """Pairs of hosts between which a driver's machines move."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from novacron.core.driver import Driver, Inventory
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Resources
 from novacron.core.migration import LiveMigration
 from novacron.drivers.libvirt import LibvirtDriver, LibvirtHost
+from novacron.drivers.libvirt.host import ClassPool
 from novacron.drivers.simulation import Delays, SimulatedHost, SimulationDriver
 
 __all__ = ["PAIRS", "Mover", "Pair", "PairUnderTest"]
@@ -25,6 +26,7 @@ __all__ = ["PAIRS", "Mover", "Pair", "PairUnderTest"]
 STEP = timedelta(seconds=1)
 STEPS = 240
 SIZE = Resources(1, 512, 256)
+NO_CLASSES: Mapping[str, Mapping[str, ClassPool]] = {}
 
 
 class Mover(Driver, Inventory, LiveMigration, Protocol):
@@ -95,8 +97,10 @@ async def simulated(directory: Path, *, move: timedelta) -> AsyncIterator[Pair]:
 
 
 @asynccontextmanager
-async def real(_: Path, *, pool: str) -> AsyncIterator[Pair]:
-    """Two real hosts, with disks that both reach or of their own."""
+async def real(
+    _: Path, *, pool: str, classes: Mapping[str, Mapping[str, ClassPool]] = NO_CLASSES
+) -> AsyncIterator[Pair]:
+    """Two real hosts, with disks that both reach or of their own, and storage classes of each."""
     fleet, opened = shared_fleet(), list[LibvirtDriver]()
     number = {"a": 1, "b": 2}
 
@@ -107,6 +111,7 @@ async def real(_: Path, *, pool: str) -> AsyncIterator[Pair]:
             there.uri,
             pool=pool,
             network=there.network,
+            storage_classes=classes.get(name, {}),
             migration_uri=fleet.peer_uri(number[name]),
             migration_tls=True,
         )

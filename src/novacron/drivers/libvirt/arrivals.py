@@ -6,6 +6,7 @@ one where it is told a file's path, and we know pools. Until the machine has com
 beside it that says so: nobody is to take half of a disk for one.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -37,9 +38,13 @@ WHOLE = 100
 
 @dataclass(frozen=True, slots=True)
 class Reception:
-    """How a machine is taken in; ``copied`` are the disks that must come too."""
+    """How a machine is taken in; ``copied`` are the disks that must come too.
+
+    ``pools`` tells where each of its files is here.
+    """
 
     draft: str
+    pools: Mapping[str, str]
     copied: tuple[str, ...]
 
 
@@ -58,14 +63,22 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
             raise Busy(f"{plan.ref.name} is on host {builder.host.name} already")
         builder.remove(plan.ref.uid, domain, disks=False)  # left by one that came to nothing
     draft = builder.draft(plan, frozenset(disk.volume for disk in belongings.disks))
-    pools = pools_of(draft)
+    pools = belongings.pools_on(builder.host) | pools_of(draft)
     copied: list[str] = []
     for disk in belongings.disks:
-        name = pools.get(disk.target, builder.host.pool)
+        if (name := pools.get(disk.volume)) is None:
+            raise OutOfCapacity(_no_class(builder, belongings.classes[disk.volume], disk))
         if _is_to_be_copied(builder, name, disk, belongings.snapshots):
             copied.append(disk.target)
     builder.pool.fill(console_log(plan.ref.uid), 0, [])
-    return Reception(draft, tuple(copied))
+    return Reception(draft, pools, tuple(copied))
+
+
+def _no_class(builder: Builder, name: str, disk: Belonging) -> str:
+    return (
+        f"host {builder.host.name} has no storage class {name}, of which {disk.volume} is, and "
+        "the guest has not let go of it"
+    )
 
 
 def _is_to_be_copied(builder: Builder, name: str, disk: Belonging, snapshots: int) -> bool:
@@ -180,12 +193,13 @@ def cleared(builder: Builder, uid: str, kept: Belongings, *, was_home: bool) -> 
     Where it never was at home, a disk goes only if a move left it.
     """
     domain = find(builder.pool.connection, uid)
-    pools = {disk.target: disk.pool for disk in kept.disks}
+    pools = kept.pools_on(builder.host)  # by class: the other host's pools may have other names
     if domain is not None:
         pools |= pools_of(domain.handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
     builder.remove(uid, domain, disks=False)
     for disk in kept.disks:
-        pool = pool_of(builder.pool, pools.get(disk.target, builder.host.pool))
+        name = pools.get(disk.volume)
+        pool = None if name is None else pool_of(builder.pool, name)
         if pool is None or storage_marks(pool) & disk.marks:
             continue
         if was_home or _was_coming(pool, disk.volume):

@@ -6,7 +6,7 @@ Pools are told apart by a mark in them: two hosts that see the same mark see the
 import secrets
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -15,6 +15,7 @@ import libvirt
 from novacron.core.errors import Busy, Rejected
 from novacron.drivers.libvirt.domain import console_log, console_past
 from novacron.drivers.libvirt.errors import sentence
+from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.pool import Pool, class_pool
 from novacron.drivers.libvirt.snapshot_record import records
@@ -34,7 +35,6 @@ class Belonging:
     """One disk; of the guest's first instructions, the bytes."""
 
     target: str
-    pool: str
     volume: str
     format: str
     capacity: int
@@ -47,7 +47,9 @@ class Belonging:
 class Belongings:
     """All disks of a machine, what it said on its console so far, and where that is kept.
 
-    ``snapshots`` are within its disks; ``foreign`` ones were taken by somebody else.
+    ``snapshots`` are within its disks; ``foreign`` ones were taken by somebody else. ``classes``
+    tells the storage class of its files, also of those that a running guest does not have; an
+    empty one is the host's own pool.
     """
 
     disks: tuple[Belonging, ...]
@@ -55,6 +57,7 @@ class Belongings:
     said_in: frozenset[str]
     snapshots: int = 0
     foreign: int = 0
+    classes: Mapping[str, str] = field(default_factory=dict)
 
     def contents(self) -> Mapping[str, object]:
         """Return them as the core carries them."""
@@ -74,7 +77,14 @@ class Belongings:
         ours = sum(1 for _ in records(domain.handle))
         foreign = int(domain.handle.snapshotNum()) - ours
         disks = tuple(_disks(pool, domain))
-        return cls(disks, past[-MOST_SAID:], storage_marks(pool), ours, foreign)
+        said = past[-MOST_SAID:]
+        return cls(disks, said, storage_marks(pool), ours, foreign, _classes(domain))
+
+    def pools_on(self, host: LibvirtHost) -> dict[str, str]:
+        """Return in which pool of a host each file belongs; none where it has not the class."""
+        named = {name: kind.pool for name, kind in host.storage_classes.items()} | {"": host.pool}
+        classes = {disk.volume: "" for disk in self.disks} | dict(self.classes)
+        return {file: named[name] for file, name in classes.items() if name in named}
 
 
 def storage_marks(pool: Pool) -> frozenset[str]:
@@ -146,7 +156,15 @@ def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
         dev = target.get("dev") or ""
         capacity = _capacity(there, domain, dev, volume)
         readonly = disk.find("readonly") is not None
-        found.append(Belonging(dev, name, volume, kind, capacity, marks, content, readonly))
+        found.append(Belonging(dev, volume, kind, capacity, marks, content, readonly))
+    return found
+
+
+def _classes(domain: Domain) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in (domain.running, domain.configured):
+        if each is not None:
+            found |= {each.seed: ""} | {it.file: it.storage_class for it in each.mark.volumes}
     return found
 
 

@@ -126,10 +126,10 @@ def _wishes(
 ) -> dict[str, Any]:
     running = handle.XMLDesc(MIGRATABLE)
     written = written or handle.XMLDesc(WRITTEN)
-    draft = route.reception.draft
+    draft, pools = route.reception.draft, route.reception.pools
     wishes: dict[str, Any] = {
-        libvirt.VIR_MIGRATE_PARAM_DEST_XML: adapted(running, draft),
-        libvirt.VIR_MIGRATE_PARAM_PERSIST_XML: adapted(written, draft),
+        libvirt.VIR_MIGRATE_PARAM_DEST_XML: adapted(running, draft, pools),
+        libvirt.VIR_MIGRATE_PARAM_PERSIST_XML: adapted(written, draft, pools),
     }
     if route.address:
         wishes[libvirt.VIR_MIGRATE_PARAM_URI] = f"tcp://{route.address}"

@@ -17,6 +17,7 @@ __all__ = [
     "PREFIX",
     "Fitted",
     "disk_of",
+    "elements",
     "fitted",
     "found",
     "id_of",
@@ -86,9 +87,14 @@ def found(mark: ET.Element) -> tuple[Fitted, ...]:
             cold=each.get("cold") == "yes",
             detached=each.get("detached") == "yes",
         )
-        for each in mark
-        if each.tag.endswith("volume")  # libvirt puts some into the mark's namespace
+        for each in elements(mark)
     )
+
+
+def elements(mark: ET.Element) -> list[ET.Element]:
+    """Return the volumes of a mark as XML."""
+    # libvirt puts some into the mark's namespace.
+    return [each for each in mark if each.tag.endswith("volume")]
 
 
 def stem_of(ref: MachineRef, volume: Volume) -> str:

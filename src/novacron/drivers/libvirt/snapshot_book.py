@@ -22,6 +22,7 @@ from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.snapshot_disks import disks_of, is_within
 from novacron.drivers.libvirt.snapshot_removal import METADATA_ONLY
 from novacron.drivers.libvirt.travel import adapted
+from novacron.drivers.libvirt.travel import disks_of as files_of
 
 __all__ = ["keep", "put_away", "take_out"]
 
@@ -70,16 +71,15 @@ def take_out(pool: Pool, domain: Domain) -> None:
         return
     known = {each.name for each in on_record.records(domain.handle)}
     root = next(iter(disks_of(domain)), None)
-    draft = domain.configured.text
     for page in _pages(pool, books):
         if page.name in known or root is None or not is_within(root, page.name):
             continue
         flags = on_record.REDEFINE | (on_record.CURRENT if page.current else 0)
-        domain.handle.snapshotCreateXML(_for_this_host(page.xml, draft), flags)
+        domain.handle.snapshotCreateXML(_for_this_host(page.xml, pool, domain), flags)
         known.add(page.name)
 
 
-def _for_this_host(xml: str, draft: str) -> str:
+def _for_this_host(xml: str, pool: Pool, domain: Domain) -> str:
     """Return a record with its disks in the pools of this host.
 
     Without the one that it came after: libvirt would want that one first, and may never have it.
@@ -89,9 +89,20 @@ def _for_this_host(xml: str, draft: str) -> str:
         record.remove(parent)
     for tag in ("domain", "inactiveDomain"):
         for then in record.findall(tag):
-            there = ET.fromstring(adapted(ET.tostring(then, encoding="unicode"), draft))  # noqa: S314
-            record[list(record).index(then)] = there
+            text = ET.tostring(then, encoding="unicode")
+            there = adapted(text, domain.configured.text, _pools(text, pool, domain))
+            record[list(record).index(then)] = ET.fromstring(there)  # noqa: S314 - our own
     return ET.tostring(record, encoding="unicode")
+
+
+def _pools(then: str, pool: Pool, domain: Domain) -> dict[str, str]:
+    """Return in which pool of this host each file is of a machine as it was then.
+
+    It may have had another seed, which is beside the first disk as they all are.
+    """
+    own = volume_prefix(domain.uid)
+    files = {file: pool.name for _, file in files_of(then) if file.startswith(own)}
+    return files | {each.file: each.pool for each in domain.configured.mark.volumes}
 
 
 def _pages(pool: Pool, books: frozenset[str]) -> Iterator[_Page]:

@@ -1,7 +1,10 @@
 """A domain's XML for another host: the guest stays the same, what belongs to the host changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree as ET
+
+from novacron.drivers.libvirt.fitted import elements
+from novacron.drivers.libvirt.mark import NAMESPACE
 
 __all__ = [
     "SENT",
@@ -21,20 +24,18 @@ PLAIN_CPU = "qemu64"
 SENT = "https://novacron.io/sent"
 
 
-def adapted(xml: str, draft: str) -> str:
+def adapted(xml: str, draft: str, pools: Mapping[str, str]) -> str:
     """Return a domain as another host is to have it, which gave a draft of how it would.
 
-    Disks keep their names and are looked for in the pools of the draft; interfaces are plugged in
-    where the draft says, and what the guest says is kept where the draft keeps it.
+    Disks keep their names and targets, and ``pools`` tells in which pool of that host each file is;
+    interfaces are plugged in where the draft says, and what the guest says is kept where the draft
+    keeps it.
     """
     domain, there = ET.fromstring(xml), ET.fromstring(draft)  # noqa: S314 - libvirt's and ours
     name, new_name = domain.find("name"), there.findtext("name")
     if name is not None and new_name:
         name.text = new_name
-    pools = _pools(there)
-    for target, source in _sources(domain):
-        if target in pools:
-            source.set("pool", pools[target])
+    _store(domain, pools)
     _plug(domain, there)
     log = there.find("devices/serial/log")
     for each in domain.iter("log"):
@@ -105,27 +106,34 @@ def _marks(domain: ET.Element) -> list[tuple[ET.Element, ET.Element]]:
     return [(each, sent) for each in found for sent in each.findall(f"{{{SENT}}}sent")]
 
 
-def _sources(domain: ET.Element) -> Iterator[tuple[str, ET.Element]]:
-    for disk in domain.findall("devices/disk"):
-        target, source = disk.find("target"), disk.find("source")
-        if target is not None and source is not None and source.get("volume"):
-            source.attrib.pop("index", None)
-            yield target.get("dev") or "", source
-
-
 def pools_of(xml: str) -> dict[str, str]:
-    """Return the pool of each disk, by its target."""
-    return _pools(ET.fromstring(xml))  # noqa: S314 - libvirt's and ours
+    """Return the pool of each disk, by its file."""
+    return {file: pool for pool, file in disks_of(xml)}
 
 
 def disks_of(xml: str) -> list[tuple[str, str]]:
     """Return pool and volume of each disk."""
     domain = ET.fromstring(xml)  # noqa: S314 - libvirt's and ours
-    return [(each.get("pool") or "", each.get("volume") or "") for _, each in _sources(domain)]
+    return [(each.get("pool") or "", each.get("volume") or "") for each in _sources(domain)]
 
 
-def _pools(domain: ET.Element) -> dict[str, str]:
-    return {target: source.get("pool") or "" for target, source in _sources(domain)}
+def _sources(domain: ET.Element) -> Iterator[ET.Element]:
+    for source in domain.findall("devices/disk/source"):
+        if source.get("volume"):
+            yield source
+
+
+def _store(domain: ET.Element, pools: Mapping[str, str]) -> None:
+    """Have disks, and the volumes of our mark, in other pools.
+
+    Not by their targets: the other host would give those anew, in the order that is asked for now.
+    """
+    for source in _sources(domain):
+        source.attrib.pop("index", None)
+        source.set("pool", pools.get(source.get("volume") or "", source.get("pool") or ""))
+    for mark in domain.findall(f"metadata/{{{NAMESPACE}}}machine"):
+        for volume in elements(mark):
+            volume.set("pool", pools.get(volume.get("file") or "", volume.get("pool") or ""))
 
 
 def _plug(domain: ET.Element, there: ET.Element) -> None:

@@ -12,7 +12,7 @@ MIB = 1024 * 1024
 
 def route(*copied: str) -> Route:
     """Return a way on which these disks are copied."""
-    return Route("b", "qemu+tls://b/system", None, False, Reception("", copied))
+    return Route("b", "qemu+tls://b/system", None, False, Reception("", {}, copied))
 
 
 @pytest.mark.parametrize("copied", [(), ("vda",), ("vda", "vdc", "vdd")])

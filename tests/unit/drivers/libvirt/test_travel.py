@@ -5,6 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from novacron.drivers.libvirt.interfaces import interface, plugged_in
+from novacron.drivers.libvirt.mark import NAMESPACE, Mark
 from novacron.drivers.libvirt.ports import Port
 from novacron.drivers.libvirt.travel import (
     SENT,
@@ -27,6 +28,10 @@ OWN = Port("network", "default")
 USER = Port("user")
 # As libvirt tells of a guest that runs: with where it is plugged in on the host at present.
 RUNNING = f"""<domain type="kvm"><name>default.web</name><uuid>u</uuid>
+  <metadata><n:machine xmlns:n="{NAMESPACE}" uid="u">
+    <n:volume name="data" target="vdc" pool="ssd-here" file="data" made="yes"/>
+    <volume name="old" target="vdd" pool="ssd-here" file="old" detached="yes"/>
+    <volume name="odd" target="vde" pool="odd-here" file="odd"/></n:machine></metadata>
   <cpu mode="custom" match="exact"><model>EPYC</model><feature name="x"/><topology sockets="1"/>
     <numa><cell id="0"/></numa></cpu>
   <devices>
@@ -46,14 +51,23 @@ RUNNING = f"""<domain type="kvm"><name>default.web</name><uuid>u</uuid>
   </devices></domain>"""
 
 
+# The pools of the other host: what was detached is in no draft, and comes along all the same.
+THERE = {"root": "there", "data": "ssd-there", "old": "ssd-there"}
+
+
 def draft(*ports: Port, name: str = "default.web") -> str:
     """Return how the other host would have the machine, plugged in there."""
     plugs = zip((FIRST, SECOND), ports, strict=False)
     wires = "".join(ET.tostring(interface(*plug), encoding="unicode") for plug in plugs)
     disk = '<disk type="volume"><source pool="{}" volume="{}"/><target dev="{}"/></disk>'
-    disks = disk.format("there", "root", "vda") + disk.format("ssd-there", "data", "vdc")
+    disks = disk.format("there", "root", "vda") + disk.format("ssd-there", "data", "vdd")
     log = '<serial type="pty"><log file="/there/console.log" append="on"/></serial>'
     return f"<domain><name>{name}</name><devices>{disks}{wires}{log}</devices></domain>"
+
+
+def moved(there: str) -> str:
+    """Return the guest as the other host is to have it."""
+    return adapted(RUNNING, there, THERE)
 
 
 def interfaces(xml: str) -> list[ET.Element]:
@@ -65,13 +79,13 @@ def interfaces(xml: str) -> list[ET.Element]:
 def test_every_interface_is_plugged_in_where_the_other_host_says(port: Port) -> None:
     """From any kind of port into any other, and nothing of the old one is left."""
     for ports in ((port, OTHER), (OTHER, port)):
-        found = plugged_in(interfaces(adapted(RUNNING, draft(*ports))))
+        found = plugged_in(interfaces(moved(draft(*ports))))
         assert [each.port for each in found] == list(ports)
 
 
 def test_an_interface_keeps_all_that_the_guest_sees_of_it() -> None:
     """Its hardware address, its model and its slot; of the old host's bridge nothing is left."""
-    first, second = interfaces(adapted(RUNNING, draft(TAGGED, OTHER)))
+    first, second = interfaces(moved(draft(TAGGED, OTHER)))
     assert [each.attrib for each in first.findall("source")] == [{"bridge": "br-switch"}]
     for found, mac in ((first, FIRST.upper()), (second, SECOND)):
         address, model = found.find("mac"), found.find("model")
@@ -86,21 +100,39 @@ def test_an_interface_keeps_all_that_the_guest_sees_of_it() -> None:
 
 def test_an_interface_that_the_other_host_knows_nothing_of_stays_as_it_is() -> None:
     """Somebody else plugged it in, and libvirt says whether it can come along."""
-    _, second = plugged_in(interfaces(adapted(RUNNING, draft(OTHER))))
+    _, second = plugged_in(interfaces(moved(draft(OTHER))))
     assert second.port == Port("bridge", "br-one", is_ovs=True, vlan=7)
 
 
 def test_disks_are_looked_for_in_pools_of_the_other_host() -> None:
     """Under the same names; libvirt numbers what it opens anew."""
-    xml = adapted(RUNNING, draft(ONE, ONE))
+    xml = moved(draft(ONE, ONE))
     assert disks_of(xml) == [("there", "root"), ("ssd-there", "data")]
-    assert pools_of(xml) == {"vda": "there", "vdc": "ssd-there"}
+    assert pools_of(xml) == {"root": "there", "data": "ssd-there"}
     assert "index=" not in xml
+
+
+def test_disks_keep_their_targets_where_the_other_host_would_give_others() -> None:
+    """Volumes may be asked for in another order by now; the guest has them where it has them."""
+    disks = ET.fromstring(moved(draft(ONE, ONE))).findall("devices/disk")
+    targets = [each.get("dev") for disk in disks for each in disk.findall("target")]
+    assert targets == ["vda", "vdc", "sda"]
+
+
+def test_the_mark_tells_of_volumes_in_pools_of_the_other_host() -> None:
+    """Or the volume of then seems to be another one, and is taken from the guest that runs."""
+    metadata = ET.fromstring(moved(draft(ONE, ONE))).find("metadata")
+    assert metadata is not None
+    mark = Mark.found(metadata)
+    assert mark is not None
+    pools = {each.file: each.pool for each in mark.volumes}
+    assert pools == {"data": "ssd-there", "old": "ssd-there", "odd": "odd-here"}
+    assert [each.made for each in mark.volumes] == [True, False, False]
 
 
 def test_name_console_and_screen_are_as_the_other_host_has_them() -> None:
     """A port that was free here need not be free there."""
-    domain = ET.fromstring(adapted(RUNNING, draft(ONE, ONE, name="default.web.1234")))
+    domain = ET.fromstring(moved(draft(ONE, ONE, name="default.web.1234")))
     log, screen = domain.find("devices/serial/log"), domain.find("devices/graphics")
     assert domain.findtext("name") == "default.web.1234"
     assert log is not None
