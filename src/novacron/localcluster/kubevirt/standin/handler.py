@@ -8,6 +8,7 @@ import asyncio
 import logging
 import re
 import ssl
+from copy import deepcopy
 from dataclasses import dataclass
 
 from novacron.localcluster.kubevirt.names import INSTANCES
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 
 ROUTE = re.compile(r"/v1/namespaces/([^/]+)/virtualmachineinstances/([^/]+)/([a-z]+)")
 PAUSED = ("Paused", "True", "PausedByUser", "VMI was paused by user")
+SEEN_BY_THEN = 0.02
 IDLE = ("softreboot", "reset")
 GREETINGS = {
     "console": b"\r\nThis is a stand-in: no guest runs here. What you type comes back.\r\n",
@@ -88,15 +90,16 @@ class Handler:
 
     async def _pause(self, writer: asyncio.StreamWriter, key: Key, *, paused: bool) -> None:
         try:
-            while not await self._noted(key, paused=paused):
-                pass  # a real one does not fail because somebody else wrote meanwhile
+            await self._note(key, paused=paused)
         except ApiError as error:
             await answer(writer, 500, error.message)
         else:
             await answer(writer, 200, "done")
 
-    async def _noted(self, key: Key, *, paused: bool) -> bool:
-        instance = await self.world.handler.get(INSTANCES, key.name, key.namespace)
+    async def _note(self, key: Key, *, paused: bool) -> None:
+        instance = deepcopy(self.world.instances.get(key))
+        if instance is None:
+            return  # there is nothing to pause any more
         if paused:
             set_condition(instance, *PAUSED)
         else:
@@ -104,5 +107,6 @@ class Handler:
         try:
             await self.world.handler.replace(INSTANCES, instance)
         except Conflict:
-            return False
-        return True
+            # A real one does not fail because somebody else wrote meanwhile.
+            await asyncio.sleep(SEEN_BY_THEN)
+            await self._note(key, paused=paused)
