@@ -11,6 +11,7 @@ from novacron.core.devices import HostDevice
 from novacron.core.machine import Resources
 from novacron.core.move import Move, MoveReport, MoveResult
 from novacron.core.placement import Placement
+from novacron.core.report import MachineReport, Phase
 from novacron.families.move_record import MOVE, move_of, with_move, written_move
 from novacron.families.novacron.placement_record import PLACEMENT
 from novacron.families.novacron.translate import VirtualMachineKind
@@ -29,6 +30,15 @@ def stored(**status: Any) -> Object:
     body = virtual_machine("vm", "here")
     body["metadata"] |= {"uid": "u-1", "generation": 1}
     return body | {"status": status}
+
+
+def said(obj: Object, refused: str | None = None) -> Object:
+    """Return the object as it is when it was written that its machine is nowhere."""
+    hosts = frozenset({refused} if refused else ())
+    report = MachineReport(Phase.PENDING, None, None, hosts, None, ())
+    status = KIND.status(obj, KIND.machine(obj), report)
+    kept = {name: value for name, value in status.items() if value is not None}
+    return {**obj, "status": kept}
 
 
 def tampered(obj: Object, annotation: str, **changed: Any) -> Object:
@@ -59,6 +69,37 @@ def test_a_placement_that_somebody_wrote_into_is_none() -> None:
     obj = KIND.placed(stored(), PLACED)
     assert KIND.machine(tampered(obj, PLACEMENT)).host == "a"
     assert KIND.machine(tampered(obj, PLACEMENT, host="b")).host is None
+
+
+def test_a_placement_from_before_a_refusal_does_not_count_again() -> None:
+    """Somebody may have kept it; its room was given to others since, and its devices."""
+    first = KIND.placed(stored(), replace(PLACED, devices=(DISKS,)))
+    waiting = said(said(first, refused="a"))
+    assert "refusedHosts" not in waiting["status"]
+    assert KIND.machine(waiting).host is None
+    assert KIND.holding(waiting) is None
+    again = KIND.placed(waiting, PLACED)
+    assert KIND.machine(again).host == "a"
+    waiting = said(said(again, refused="a"))
+    assert KIND.machine(waiting).host is None
+
+
+def test_a_placement_from_before_a_move_does_not_count_when_the_machine_loses_its_host() -> None:
+    """The host that it was on first did not refuse it, and promised it nothing since."""
+    first = KIND.placed(stored(), PLACED)
+    moved = KIND.placed(stored(nodeName="b"), replace(PLACED, host="b"))
+    kept = {**said(moved, refused="b"), "metadata": first["metadata"]}
+    assert KIND.machine(kept).host is None
+    assert KIND.holding(kept) is None
+
+
+def test_a_placement_from_when_refusals_were_not_counted_counts() -> None:
+    """A machine that was placed before an upgrade is made where it was placed."""
+    amounts = {"cpu": 1, "memory": "512Mi", "disk": "1Gi"}
+    text = OURS.closed("placement", {"uid": "u-1", "host": "a", **amounts})
+    obj = stored(refusedHosts=["b"])
+    obj["metadata"]["annotations"] = {PLACEMENT: text}
+    assert KIND.machine(obj).host == "a"
 
 
 @pytest.mark.parametrize("forger", FORGERS)

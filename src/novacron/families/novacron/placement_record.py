@@ -1,10 +1,13 @@
 """The placer's word on a VirtualMachine: where it will be made, and what was asked for then.
 
-An annotation, written together with our finalizer before anything is done, and sealed.
+An annotation, written together with our finalizer before anything is done, and sealed. It says
+how often hosts had turned the machine away by then, so that it does not count again when somebody
+kept it and puts it back after they did once more.
 """
 
 import hashlib
 import json
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,7 +19,7 @@ from novacron.families.device_record import devices_of, written_devices
 from novacron.families.seal import Seal
 from novacron.families.wording import amounts, written_amounts
 
-__all__ = ["PLACEMENT", "recorded", "wants_elsewhere", "written_record"]
+__all__ = ["PLACEMENT", "recorded", "refusals_with", "wants_elsewhere", "written_record"]
 
 Object = dict[str, Any]
 
@@ -30,12 +33,21 @@ class _Record:
     uid: str
     placement: Placement
     wishes: str | None
+    refusals: int
 
 
 def recorded(obj: Object, seal: Seal) -> Placement | None:
-    """Return what is on record; a copy of another object's is not ours."""
-    record = _of(obj, seal)
-    return record.placement if record and record.uid == obj["metadata"]["uid"] else None
+    """Return what is on record.
+
+    A copy of another object's is not ours, and one from before the last refusal is void.
+    """
+    record, now = _of(obj, seal), (obj["metadata"]["uid"], _refusals(obj.get("status") or {}))
+    return record.placement if record and (record.uid, record.refusals) == now else None
+
+
+def refusals_with(refused_hosts: Set[str], status: Object) -> int:
+    """Return how often hosts have turned a machine away, with those its status does not name."""
+    return _refusals(status) + len(refused_hosts - set(status.get("refusedHosts") or ()))
 
 
 def wants_elsewhere(obj: Object, seal: Seal) -> bool:
@@ -53,6 +65,8 @@ def written_record(obj: Object, placement: Placement, seal: Seal) -> str:
     """Return a placement as the annotation has it."""
     record: Object = {"uid": obj["metadata"]["uid"], "host": placement.host, "wishes": _wishes(obj)}
     record |= written_amounts(placement.reserved) or {}
+    if refusals := _refusals(obj.get("status") or {}):
+        record["refusals"] = refusals
     if placement.because:
         record["because"] = placement.because
     if placement.devices:
@@ -78,9 +92,13 @@ def _read(text: str, seal: Seal) -> _Record | None:
             devices_of(record.get("devices")),
             record.get("because", ""),
         )
-        return _Record(record["uid"], placement, record.get("wishes"))
+        return _Record(record["uid"], placement, record.get("wishes"), record.get("refusals", 0))
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _refusals(status: Object) -> int:
+    return int(status.get("refusals") or 0)
 
 
 def _wishes(obj: Object) -> str:

@@ -43,6 +43,7 @@ from novacron.families.novacron.move_translate import booked, move_fields
 from novacron.families.novacron.placement_record import (
     PLACEMENT,
     recorded,
+    refusals_with,
     wants_elsewhere,
     written_record,
 )
@@ -160,6 +161,7 @@ class VirtualMachineKind:
         has = report.seen.resources if report.seen else None
         status["reservation"] = written_amounts(None if report.reserved == has else report.reserved)
         status["devices"] = written_devices(machine.devices if report.host else ()) or None
+        status["refusals"] = refusals_with(report.refused_hosts, status) or None
         status["refusedHosts"] = sorted(report.refused_hosts) or None
         if report.leftovers is not None:
             status["leftoverHosts"] = sorted(report.leftovers) or None
@@ -243,8 +245,9 @@ def _placement(obj: Object, seal: Seal) -> Placement | None:
     """Return where the machine is or will be, and what is reserved for it there.
 
     The status tells as soon as there is one. Before, it is the record that was written together
-    with the finalizer. A copy of another object's record is not ours, one of a host that refused
-    the machine is void, and one that somebody else wrote is none: the placer then finds out.
+    with the finalizer. A copy of another object's record is not ours, one from before a host
+    refused the machine is void, and one that somebody else wrote is none: the placer then finds
+    out.
     """
     status = obj.get("status") or {}
     if host := status.get("nodeName"):
@@ -254,6 +257,7 @@ def _placement(obj: Object, seal: Seal) -> Placement | None:
             reserved = replace(reserved, shares=listed(status).shares)
         return Placement(host, reserved, devices_of(status.get("devices")))
     record = recorded(obj, seal)
+    # Refusals were not always counted.
     void = record is None or record.host in (status.get("refusedHosts") or ())
     return None if void else record
 

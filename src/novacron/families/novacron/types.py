@@ -172,6 +172,8 @@ class VirtualMachineStatus(Model):
     """Hardware that is set aside for it on its host."""
     refused_hosts: Annotated[list[str], ListSet()] = []
     """Hosts that turned it away since it was last placed; others are tried first."""
+    refusals: Annotated[int, Field(ge=0)] | None = None
+    """How often hosts turned it away; placements on record from before the last time are void."""
     leftover_hosts: Annotated[list[str], ListSet()] = []
     """Hosts it has left that did not answer then; what may be left there is removed when they
     do."""
