@@ -131,6 +131,20 @@ def test_one_that_unfolds_without_end_is_stopped(disk: Path) -> None:
     assert refusal.value.reason == "ImageTooLarge"
 
 
+@pytest.mark.parametrize("kind", ["vmdk", "ova", "vhdx"])
+def test_a_disk_larger_than_is_taken_is_refused_in_every_format(
+    disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Before qemu-img has it where its head tells, and in what came of it where that does not."""
+    made = image(disk, "vmdk", STREAMED) if kind == "ova" else image(disk, kind)
+    given = as_ova(tmp_path, made) if kind == "ova" else made
+    if kind != "vhdx":
+        monkeypatch.setenv("PATH", str(tmp_path))  # where no qemu-img is
+    with pytest.raises(Rejected, match="is of a disk of 1 GiB") as refusal:
+        convert(given, Limits(disk_bytes=8 * MIB))
+    assert refusal.value.reason == "ImageTooLarge"
+
+
 def test_what_only_looks_like_a_disk_is_refused_with_what_qemu_says(tmp_path: Path) -> None:
     """And nothing else happens."""
     fake = tmp_path / "fake.vhdx"
