@@ -1,12 +1,18 @@
 """Which file of a host a claim of the cluster is."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from novacron.app.claimed_images import file_on
+from novacron.app.claimed_images import VOLUMES, file_on
+from novacron.app.libvirt import libvirt_driver
+from novacron.app.settings import Settings
 from novacron.core.errors import Rejected
-from novacron.images import HostFile
+from novacron.core.host import DeclaredHost
+from novacron.core.machine import MachinePlan, MachineRef, Resources
+from novacron.images import HostFile, Locate
+from novacron.runtime.client import Client
+from novacron.runtime.resource import Object, Resource
 
 SOURCE = "pvc://ns/claim"
 ON_NODE_A = {
@@ -60,3 +66,30 @@ def test_what_no_host_can_read_says_why(spec: dict[str, Any], node: str | None, 
     with pytest.raises(Rejected, match=words) as refusal:
         file_on(SOURCE, spec, "disk.img", node)
     assert refusal.value.reason == "VolumeUnusable"
+
+
+class Cluster:
+    """A cluster with one claim, whose volume is on one node."""
+
+    async def get(self, kind: Resource, *_: object) -> Object:
+        if kind == VOLUMES:
+            return {"spec": {"local": {"path": "/v"}, "nodeAffinity": ON_NODE_A}}
+        return {"spec": {"volumeName": "volume"}, "status": {"phase": "Bound"}}
+
+
+async def test_a_host_reads_the_claims_of_the_node_that_it_is_declared_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another node has a directory of that name too, and in it whatever it likes."""
+    finders: list[Locate] = []
+    driver = "novacron.drivers.libvirt.LibvirtDriver"
+    monkeypatch.setattr(driver, lambda *each: finders.append(each[1]))
+    settings = Settings(image_claim_namespaces=("ns",))
+    for node in ("a", "b"):
+        host = DeclaredHost("uid", "host", "libvirt", "qemu:///system", node=node)
+        libvirt_driver(host, settings, cast("Client", Cluster()))
+    plan = MachinePlan(MachineRef("uid", "ns", "vm", "host"), Resources(1, 512, 1024), SOURCE)
+    here, elsewhere = finders
+    assert (await here(plan)).place == HostFile("/v", "disk.img", SOURCE)
+    with pytest.raises(Rejected, match="is on node a, but this host is node b"):
+        await elsewhere(plan)
