@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from novacron.controllers.pace import Pace
 from novacron.controllers.ports import AddressedKind, MachineKind, PlacedKind, RelocatedKind
-from novacron.controllers.prospects import Prospects
+from novacron.controllers.prospects import Prospects, snapshots_within
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.relocating import is_over, order_for
 from novacron.controllers.round import Round
@@ -176,8 +176,8 @@ class MachineController:
             machine = replace(machine, generation=machine.seen_generation)
         if machine.move is not None and round_.host == machine.move.target:
             machine = replace(machine, devices=machine.move.devices)  # it has come
-        bound = round_.seen is not None and round_.seen.snapshots > 0
-        obstacle = self.prospects.obstacle(machine, round_.host or machine.host, bound=bound)
+        host, within = round_.host or machine.host, snapshots_within(round_.seen)
+        obstacle = self.prospects.obstacle(machine, host, within=within)
         report = summarise(machine, round_, now, write_usage=due == NOW, obstacle=obstacle)
         paced = self._pace.may_wait(machine.uid, machine.last_move, round_.move, now)
         details = self._pace.details_wait(machine, round_, now)

@@ -14,7 +14,7 @@ from novacron.controllers.ledger import Ledger
 from novacron.core.cpu import Cpu
 from novacron.core.driver import Capability
 from novacron.core.host import DeclaredHost
-from novacron.core.machine import Machine
+from novacron.core.machine import Machine, Observed
 from novacron.core.migration import (
     HAS_SNAPSHOTS,
     NO_CERTIFICATES,
@@ -22,8 +22,9 @@ from novacron.core.migration import (
     uncertified,
 )
 from novacron.core.offer import Offer, OfferKind
+from novacron.core.volume import APART
 
-__all__ = ["Obstacle", "Prospects"]
+__all__ = ["Obstacle", "Prospects", "snapshots_within"]
 
 SNAPSHOTS_STAY = (
     "its snapshots are within disks that no other host sees, and would not be in copies of them: "
@@ -57,14 +58,28 @@ class _Kind(NamedTuple):
 class _Traveller(NamedTuple):
     """Machines on one host that are alike.
 
-    ``cpu`` is the word for that of a running guest. One that is ``bound`` has something within its
-    disks that copies would not have.
+    ``cpu`` is the word for that of a running guest. ``within`` are the storage classes of disks
+    that have something which copies would not have; the one without a name is the host's own.
     """
 
     host: str
     encrypted: bool
     cpu: str
-    bound: bool
+    within: frozenset[str]
+
+
+class _Storage(NamedTuple):
+    """What a host's places for disks are known by: all that it sees, and that of each class."""
+
+    seen: frozenset[str] = frozenset()
+    classes: frozenset[tuple[str, str]] = frozenset()
+
+    def of(self, classes: frozenset[str]) -> frozenset[str]:
+        """Return the places of these classes, as far as the host told what they are known by."""
+        return frozenset(place for name, place in self.classes if name in classes)
+
+
+NO_STORAGE = _Storage()
 
 
 @dataclass(slots=True)
@@ -78,7 +93,7 @@ class Prospects:
     wake: Callable[[str], None]
     _kinds: dict[str, _Kind] = field(default_factory=dict)
     _counts: Counter[_Kind] = field(default_factory=Counter)
-    _storage: dict[str, frozenset[str]] = field(default_factory=dict)
+    _storage: dict[str, _Storage] = field(default_factory=dict)
     _seen_by: Counter[str] = field(default_factory=Counter)
     _told: dict[_Traveller, Obstacle | None] = field(default_factory=dict)
 
@@ -86,12 +101,15 @@ class Prospects:
         self.ledger.on_host(self.host_changed)
 
     def obstacle(
-        self, machine: Machine, host: str | None, *, bound: bool = False
+        self, machine: Machine, host: str | None, *, within: frozenset[str] = frozenset()
     ) -> Obstacle | None:
-        """Return what keeps a machine from every other host, whenever it would be asked."""
+        """Return what keeps a machine from every other host, whenever it would be asked.
+
+        ``within`` are the storage classes of its disks where there are snapshots within those.
+        """
         if host is None:
             return None
-        traveller = _Traveller(host, machine.move_policy.encrypted, machine.guest_cpu, bound)
+        traveller = _Traveller(host, machine.move_policy.encrypted, machine.guest_cpu, within)
         if traveller not in self._told:
             self._told[traveller] = self._answer(traveller)
         return self._told[traveller]
@@ -105,14 +123,14 @@ class Prospects:
         # Its host may have got another one since it was started, or it came from elsewhere.
         own = self.ledger.table.cpus.called(traveller.cpu) if traveller.cpu else None
         found = self._elsewhere(here, own or here.cpu, encrypted=traveller.encrypted)
-        if found is None and traveller.bound and not self._shares(traveller.host):
+        if found is None and not self._shares(traveller.host, traveller.within):
             return Obstacle(HAS_SNAPSHOTS, SNAPSHOTS_STAY)
         return found
 
-    def _shares(self, host: str) -> bool:
-        """Say whether another host sees some of its storage, or nobody can tell."""
-        own = self._storage.get(host)
-        return not own or any(self._seen_by[each] > 1 for each in own)
+    def _shares(self, host: str, classes: frozenset[str]) -> bool:
+        """Say whether other hosts see each of these places of a host, or nobody can tell."""
+        places = self._storage.get(host, NO_STORAGE).of(classes)
+        return all(self._seen_by[each] > 1 for each in places)
 
     def _elsewhere(self, here: _Kind, cpu: Cpu | None, *, encrypted: bool) -> Obstacle | None:
         others = [
@@ -133,13 +151,14 @@ class Prospects:
         """Take note of what a host says now, and have the machines looked at that this is about."""
         host = self.ledger.declared.get(name)
         before, now = self._kinds.get(name), _kind(host)
-        storage = host.storage_ids if host is not None else frozenset()
-        if now == before and storage == self._storage.get(name, frozenset()):
+        had, storage = self._storage.get(name, NO_STORAGE), _storage(host)
+        if now == before and storage == had:
             return
-        self._seen_by.subtract(self._storage.pop(name, ()))
-        self._seen_by.update(storage)
-        if storage:
-            self._storage[name] = storage
+        self._seen_by.subtract(had.seen)
+        self._seen_by.update(storage.seen)
+        self._storage[name] = storage
+        if storage == NO_STORAGE:
+            del self._storage[name]
         self._count(name, before, now)
         self._tell()
         if now is None:
@@ -164,6 +183,17 @@ class Prospects:
                     self.wake(uid)
 
 
+def snapshots_within(seen: Observed | None) -> frozenset[str]:
+    """Return the storage classes of a machine's disks, where it has snapshots.
+
+    Of a disk that was plugged in after all of them too: with snapshots no disk is copied.
+    """
+    if seen is None or not seen.snapshots:
+        return frozenset()
+    plugged = (each for each in seen.volumes if each.attachment not in APART)
+    return frozenset(("", *(each.storage_class or "" for each in plugged)))
+
+
 def _kind(host: DeclaredHost | None) -> _Kind | None:
     """Return what a host is for those that travel; nothing before it was asked what it can do."""
     if host is None or NOT_ASKED_YET in host.offers:
@@ -175,6 +205,13 @@ def _kind(host: DeclaredHost | None) -> _Kind | None:
         for each in (Capability.ENCRYPTED_MIGRATION, Capability.MIGRATION_TARGET)
     )
     return _Kind(host.driver, host.cpu, encrypts, takes_in)
+
+
+def _storage(host: DeclaredHost | None) -> _Storage:
+    if host is None:
+        return NO_STORAGE
+    places = {each.storage_class: each.id for each in host.rooms} | {"": host.own_storage}
+    return _Storage(host.storage_ids, frozenset(each for each in places.items() if each[1]))
 
 
 def _no_such_cpu(cpu: Cpu | None, safe: Sequence[_Kind], others: Sequence[_Kind]) -> Obstacle:

@@ -1,7 +1,7 @@
 """Who could go to no other host, and who is looked at again when that changes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from machines import host
 from novacron.app.registry import HOST_KIND
 from novacron.controllers.ledger import Ledger
-from novacron.controllers.prospects import Prospects
-from novacron.core.machine import Machine, Power, Resources
+from novacron.controllers.prospects import Prospects, snapshots_within
+from novacron.core.machine import Machine, Observed, Power, Resources
 from novacron.core.move import MovePolicy
+from novacron.core.volume import Attachment, SeenVolume
 from novacron.runtime.cache import Cache
 from novacron.runtime.resource import Resource
 from novacron.scheduler import Held
@@ -29,9 +30,15 @@ KINDS: dict[int, dict[str, Any]] = {
     3: {"cpu": ["sse4"]},
     4: {"cpu": ["sse4", "avx512"]},
     5: {"driver": "libvirt"},
-    6: {"storage": ["one"]},
-    7: {"storage": ["one", "two"], "capabilities": ["LiveMigration"]},
+    6: {"own": "one"},
+    7: {"own": "one", "classes": {"fast": "two"}, "capabilities": ["LiveMigration"]},
+    8: {"own": "three", "classes": {"fast": "two"}},
 }
+NO_CLASSES: Mapping[str, str] = {}
+# Storage classes of disks with snapshots; the one without a name is the host's own.
+NOWHERE: frozenset[str] = frozenset()
+FIRST_DISK = frozenset({""})
+BOTH_DISKS = frozenset({"", "fast"})
 
 
 @dataclass
@@ -54,11 +61,20 @@ class Fleet:
         *,
         driver: str = "simulation",
         cpu: Sequence[str] = (),
-        storage: Sequence[str] = (),
+        own: str = "",
+        classes: Mapping[str, str] = NO_CLASSES,
     ) -> None:
-        """Have a host say what it can do; None is one that was not asked yet."""
+        """Have a host say what it can do; None is one that was not asked yet.
+
+        ``own`` is what its own storage is known by, ``classes`` that of its storage classes.
+        """
         body = self.body(name, capabilities, driver, cpu)
-        body["status"]["storageIDs"] = list(storage)
+        rooms = [
+            {"name": each, "allocatable": "1Gi", "storageID": place}
+            for each, place in classes.items()
+        ]
+        seen = sorted({own, *classes.values()} - {""})
+        body["status"] |= {"storageIDs": seen, "ownStorageID": own, "storageClasses": rooms}
         self.cache.seen(body)
 
     def body(
@@ -82,7 +98,7 @@ class Fleet:
         self.ledger.assume(f"vm-{on}", Held(on, SIZE))
 
     def obstacle(
-        self, on: str, *, encrypted: bool = False, cpu: str = "", bound: bool = False
+        self, on: str, *, encrypted: bool = False, cpu: str = "", within: frozenset[str] = NOWHERE
     ) -> tuple[str, str]:
         """Return reason and message of what keeps a machine where it is; two empty ones if none."""
         machine = Machine(
@@ -96,7 +112,7 @@ class Fleet:
             move_policy=MovePolicy(encrypted=encrypted),
             guest_cpu=cpu,
         )
-        return self.prospects.obstacle(machine, on, bound=bound) or ("", "")
+        return self.prospects.obstacle(machine, on, within=within) or ("", "")
 
 
 NONE = ("", "")
@@ -167,18 +183,51 @@ def test_a_host_that_others_have_no_way_to_is_no_prospect(fleet: Fleet) -> None:
 
 def test_snapshots_keep_a_machine_where_nobody_else_sees_its_disks(fleet: Fleet) -> None:
     """They are within them; who can tell nothing of storage is not accused."""
-    fleet.tell("a", storage=["one"])
-    fleet.tell("b", storage=["two"])
+    fleet.tell("a", own="one")
+    fleet.tell("b", own="two")
     fleet.place("a")
     assert fleet.obstacle("a") == NONE
-    assert fleet.obstacle("a", bound=True)[0] == "HasSnapshots"
-    fleet.tell("b", storage=["two", "one"])
-    assert fleet.obstacle("a", bound=True) == NONE
+    assert fleet.obstacle("a", within=FIRST_DISK)[0] == "HasSnapshots"
+    fleet.tell("b", own="two", classes={"fast": "one"})
+    assert fleet.obstacle("a", within=FIRST_DISK) == NONE
     assert fleet.woken == ["vm-a"]
     fleet.tell("c")
-    assert fleet.obstacle("c", bound=True) == NONE
+    assert fleet.obstacle("c", within=BOTH_DISKS) == NONE
     fleet.cache.gone(fleet.body("b", ABLE))
-    assert fleet.obstacle("a", bound=True)[0] == "HasSnapshots"
+    assert fleet.obstacle("a", within=FIRST_DISK)[0] == "HasSnapshots"
+
+
+def test_a_class_that_others_see_does_not_free_a_first_disk_that_they_do_not(fleet: Fleet) -> None:
+    """So are the hosts of ``novacron up --hosts 3``: a shared class, and a pool of each one's own.
+
+    Whose first disk all see, and a volume nobody else, stays for that volume.
+    """
+    for name in ("a", "b", "c"):
+        fleet.tell(name, own=f"own-{name}", classes={"fast": "shared"})
+    assert fleet.obstacle("a", within=FIRST_DISK)[0] == "HasSnapshots"
+    assert fleet.obstacle("a", within=BOTH_DISKS)[0] == "HasSnapshots"
+    for name in ("a", "b"):
+        fleet.tell(name, own="shared", classes={"fast": f"fast-{name}"})
+        fleet.place(name)
+    assert fleet.obstacle("a", within=FIRST_DISK) == NONE
+    assert fleet.obstacle("a", within=BOTH_DISKS)[0] == "HasSnapshots"
+    fleet.woken.clear()
+    fleet.tell("b", own="shared", classes={"fast": "fast-a"})
+    assert fleet.woken == ["vm-a"]
+    assert fleet.obstacle("a", within=BOTH_DISKS) == NONE
+
+
+def test_snapshots_are_within_the_first_disk_and_all_volumes_that_are_plugged_in() -> None:
+    """Of one that was taken off the machine nothing moves, so it binds nobody."""
+    volumes = (
+        SeenVolume("data", 16, Attachment.ATTACHED, "m.data", "fast"),
+        SeenVolume("logs", 16, Attachment.GROWING, "m.logs"),
+        SeenVolume("old", 16, Attachment.DETACHED, "m.old", "slow"),
+    )
+    seen = Observed("uid", "m", Power.ON, SIZE, snapshots=1, volumes=volumes)
+    assert snapshots_within(seen) == {"", "fast"}
+    assert snapshots_within(replace(seen, snapshots=0)) == frozenset()
+    assert snapshots_within(None) == frozenset()
 
 
 def test_only_machines_that_are_to_travel_encrypted_ask_for_certificates(fleet: Fleet) -> None:
@@ -281,5 +330,6 @@ def _declare(fleet: Fleet, hosts: Mapping[str, int]) -> None:
 
 
 def _answers(fleet: Fleet, hosts: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    kinds: list[dict[str, bool]] = [{}, {"encrypted": True}, {"bound": True}]
+    kinds: list[dict[str, Any]] = [{}, {"encrypted": True}]
+    kinds += [{"within": FIRST_DISK}, {"within": BOTH_DISKS}]
     return {on: [fleet.obstacle(on, **kind) for kind in kinds] for on in hosts}
