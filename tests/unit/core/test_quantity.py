@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from novacron.core.quantity import format_mib, mib, parse_duration, parse_quantity
+from novacron.core.quantity import (
+    format_mib,
+    mib,
+    parse_bandwidth,
+    parse_duration,
+    parse_quantity,
+)
 
 BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50, "Ei": 2**60}
 DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
@@ -135,6 +141,53 @@ def test_sizes_below_zero_are_refused() -> None:
         mib("-1Gi")
     with pytest.raises(ValueError, match="below zero"):
         format_mib(-1)
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_a_second"),
+    [
+        ("1Gbps", 125_000_000),
+        ("500Mbps", 62_500_000),
+        ("1.5Gbps", 187_500_000),
+        ("8.4Mbps", 1_050_000),
+        ("1Tbps", 125_000_000_000),
+        ("64Kbps", 8_000),
+        ("64kbps", 8_000),
+        ("8000bps", 1_000),
+        ("12bps", 1),
+        ("7bps", 1),
+        ("100Mi", 104_857_600),
+        ("100M", 100_000_000),
+        ("1048576", 1_048_576),
+        ("0.5", 1),
+    ],
+)
+def test_bandwidth_is_counted_in_bytes(text, bytes_a_second) -> None:
+    """Networks are sold in bits and thousands; an eighth or a thousandth off is soon noticed."""
+    assert parse_bandwidth(text) == bytes_a_second
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "fast",
+        "0",
+        "-1Mi",
+        "1 Gbps",
+        "-1Gbps",
+        "1.Gbps",
+        "Gbps",
+        "1gbps",
+        "1Gibps",
+        "1Gb",
+        "٣bps",
+    ],
+)
+def test_nonsense_is_no_bandwidth(text) -> None:
+    """Without a bandwidth there is no limit, so none that cannot be read is to pass for that."""
+    with pytest.raises(ValueError, match=r"is (no bandwidth|not a quantity); write"):
+        parse_bandwidth(text)
 
 
 @pytest.mark.parametrize(
