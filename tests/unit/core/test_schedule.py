@@ -10,9 +10,9 @@ VIENNA, NEW_YORK = "Europe/Vienna", "America/New_York"
 # The nights of 2026 in which Vienna goes from 02:00 to 03:00 at 01:00 UTC, and back.
 SPRING, AUTUMN = "2026-03-28 22:00", "2026-10-24 22:00"
 
-# What cron(8) of Debian says, in UTC: "if time has moved forward, those jobs that would have run in
-# the interval that has been skipped will be run immediately. Conversely, if time has moved
-# backward, care is taken to avoid running jobs twice"; those with a wildcard go by the clock alone.
+# As cron(8) of Debian says, in UTC: what would have been in a skipped hour is run right after it,
+# and what comes in a doubled one is run the first time only. What has a wildcard for its minute or
+# its hour goes by the clock alone.
 IN_UTC = {
     "summer": ("0 2 * * *", VIENNA, "2026-07-01 12:00", ["07-02 00:00", "07-03 00:00"]),
     "winter": ("0 2 * * *", VIENNA, "2026-01-10 12:00", ["01-11 01:00", "01-12 01:00"]),
