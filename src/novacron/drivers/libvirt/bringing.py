@@ -12,7 +12,7 @@ from novacron.core.errors import Busy, DriverError, Rejected
 from novacron.drivers.libvirt.partial import Partial, Record
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.progress import Progress
-from novacron.drivers.libvirt.shelf import DOWNLOAD, InStock, claim, new_stem, taken
+from novacron.drivers.libvirt.shelf import DOWNLOAD, InStock, Shelf, claim, new_stem, taken
 from novacron.images import Fetch, Inspected, Limits, converted
 
 __all__ = ["Bringing"]
@@ -122,10 +122,22 @@ class Bringing:
         )
         if fetch.inspected.is_foreign:
             made = self._converted(stem, fetch, scratch)
+        # Nobody is on top of ours before it is said to be whole, so it is ours that goes.
+        if (theirs := self._brought_elsewhere(made)) is not None:
+            self._pool.remove(made.volume)
+            return theirs
         if self._pool.find(made.volume) is None:
             raise Busy("somebody removed the image while it was brought", reason="ImageIncomplete")
         self._pool.make_empty(made.mark)
         return made
+
+    def _brought_elsewhere(self, made: InStock) -> InStock | None:
+        """Return the same image if somebody had it whole first, from another place, and use it."""
+        found = Shelf(self._pool.names()).find(made.key)
+        if found is None or found.volume == made.volume:
+            return None
+        self._pool.touch(found.mark)
+        return found
 
     def _converted(self, stem: str, fetch: Fetch, scratch: Path | None) -> InStock:
         assert self._record is not None

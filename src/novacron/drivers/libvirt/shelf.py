@@ -61,6 +61,7 @@ def lot_of(key: str, identity: str) -> str:
     """Return what is the same for all who bring an image from the same place.
 
     Nobody waits for, or goes on with, what comes from elsewhere: any server can promise an image.
+    Of what two brought thus the one that was whole first stays.
     """
     return f"{key}-{key_of(identity)}"
 

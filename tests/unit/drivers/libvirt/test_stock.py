@@ -3,7 +3,8 @@
 import hashlib
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from novacron.drivers.libvirt.progress import Progress
 from novacron.drivers.libvirt.shelf import InStock, Shelf, claim, key_of, lot_of, new_stem
 from novacron.drivers.libvirt.stock import Stock
 from novacron.images import HostFile, Located, Reach, WebBytes
+from novacron.images.bytes import Opened
+from novacron.images.inspect import HEADER_BYTES
 
 MIB = 1024 * 1024
 BOOT = b"\0" * 510 + b"\x55\xaa"
@@ -33,6 +36,14 @@ LOOPBACK = Reach(allow=("127.0.0.0/8",))
 def raw(content: bytes) -> bytes:
     """Return a raw disk that differs from others."""
     return (BOOT + content).ljust(MIB, content[:1])
+
+
+def as_vmdk(directory: Path, content: bytes) -> bytes:
+    """Return a raw disk, which stays in a file, as another hypervisor has it."""
+    disk, made = directory / "disk.raw", directory / "disk.vmdk"
+    disk.write_bytes(content)
+    subprocess.run(["qemu-img", "convert", "-O", "vmdk", disk, made], check=True)
+    return made.read_bytes()
 
 
 def checksum_of(content: bytes) -> str:
@@ -110,6 +121,65 @@ def test_one_image_is_brought_once_whatever_it_is_called(scene: Scene) -> None:
     assert one.virtual_bytes == len(content)
 
 
+@dataclass
+class Interrupted:
+    """A place of bytes; when those are read by which an image is told, something else happens."""
+
+    content: bytes
+    happens: Callable[[], object]
+    shown: str = "interrupted"
+    identity: str = "interrupted"
+    left: bytes = b""
+
+    @contextmanager
+    def open(self, start: int = 0, validator: str = "") -> Iterator[Opened]:  # noqa: ARG002
+        self.left = self.content[start:]
+        yield Opened(self, start, len(self.content), "")
+
+    def read(self, size: int) -> bytes:
+        if len(self.left) == len(self.content) - HEADER_BYTES:
+            self.happens()
+        part, self.left = self.left[:size], self.left[size:]
+        return part
+
+
+@pytest.mark.parametrize("kind", ["raw", "vmdk"])
+def test_of_an_image_that_comes_from_two_places_at_once_the_one_that_is_whole_first_stays(
+    scene: Scene, tmp_path: Path, kind: str
+) -> None:
+    """Nobody waits for what any server promises, but the room is taken once."""
+    content = raw(b"twice") if kind == "raw" else as_vmdk(tmp_path, raw(b"twice"))
+    url, checksum = scene.server.add("one", content), checksum_of(content)
+    first: list[InStock] = []
+
+    def brought_by_another_process() -> None:
+        stock = scene.time.stock()
+        first.append(stock.ensure(scene.pool, scene.at(url, checksum), *NOW))
+        mark = Path(scene.daemon) / first[0].mark
+        subprocess.run(["touch", "-d", "-4000 seconds", mark], check=True)
+
+    place = Interrupted(content, brought_by_another_process)
+    assert [scene.ensure(Located("two", place, checksum))] == first
+    memories = {name for name in scene.names if name.startswith("image-of-")}
+    assert scene.names - memories == {first[0].volume, first[0].mark}
+    assert len(memories) == 2, "the bytes were read in both places"
+    mark = Path(scene.daemon) / first[0].mark
+    assert mark.stat().st_mtime > time.time() - 60, "so it is not the one that makes room"
+
+
+def test_what_another_process_found_whole_itself_is_not_dropped_for_itself(scene: Scene) -> None:
+    """It was taken for dead, and somebody went on with its volume, and then it finished that."""
+    content = raw(b"same")
+
+    def finished_by_the_one_taken_for_dead() -> None:
+        [volume] = (name for name in scene.names if name.endswith(".raw"))
+        scene.pool.make_empty(InStock(volume, "raw", MIB).mark)
+
+    place = Interrupted(content, finished_by_the_one_taken_for_dead)
+    image = scene.ensure(Located("same", place, checksum_of(content)))
+    assert scene.content(image) == content
+
+
 def test_when_the_source_is_asked_again(scene: Scene) -> None:
     """Always finds out that the image changed, IfNotPresent takes what is here, Never only that."""
     url = scene.server.add("disk", raw(b"old"))
@@ -184,15 +254,14 @@ def test_what_one_server_began_is_not_gone_on_with_from_another(scene: Scene) ->
 
 def test_other_formats_are_converted_once(scene: Scene, tmp_path: Path) -> None:
     """The second machine has the qcow2 at once."""
-    disk, made = tmp_path / "disk.raw", tmp_path / "disk.vmdk"
-    disk.write_bytes(raw(b"foreign"))
-    subprocess.run(["qemu-img", "convert", "-O", "vmdk", disk, made], check=True)
-    located = scene.at(scene.server.add("disk.vmdk", made.read_bytes()))
+    located = scene.at(scene.server.add("disk.vmdk", as_vmdk(tmp_path, raw(b"foreign"))))
     image = scene.ensure(located)
     assert (image.format, image.virtual_bytes) == ("qcow2", MIB)
     got = tmp_path / "got.qcow2"
     got.write_bytes(scene.content(image))
-    subprocess.run(["qemu-img", "compare", got, disk], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        ["qemu-img", "compare", got, tmp_path / "disk.raw"], check=True, stdout=subprocess.DEVNULL
+    )
     assert scene.ensure(located) == image
     assert scene.server.asked == ["/disk.vmdk"]
 
