@@ -192,6 +192,38 @@ async def test_a_new_machine_does_not_get_what_another_one_has(
     assert (await bench.created(driver, heir)).volumes[0].id == seen.volumes[0].id
 
 
+async def test_several_machines_read_a_volume_that_none_of_them_writes(
+    bench: Bench, driver: FullDriver
+) -> None:
+    """At the same time, and whoever writes it has it alone, whoever comes first."""
+    if not bench.takes_over_volumes:
+        return
+    plan = bench.plan(volumes=(DATA,))
+    one = (await bench.created(driver, plan)).volumes[0].id
+    await bench.after(driver.delete(plan.ref), driver, plan.ref)
+    write = replace(DATA, existing=one)
+    read = replace(write, access=Access.READ_ONLY)
+    readers = [bench.plan(f"uid-{name}", name=name, volumes=(read,)) for name in ("one", "two")]
+    for reader in readers:
+        await bench.created(driver, reader)
+        await bench.after(driver.set_power(reader.ref, Power.ON), driver, reader.ref)
+    found = await driver.machines(bench.host)
+    assert [(each.power, states(each)) for each in found] == [
+        (Power.ON, {"data": Attachment.ATTACHED})
+    ] * 2
+    assert {each.volumes[0].id for each in found} == {one}
+    writer = bench.plan("uid-4", name="writer", volumes=(write,))
+    for reader in readers:
+        with pytest.raises(Rejected, match=r"attached to default/(one|two)") as refused:
+            await driver.create(writer)
+        assert refused.value.reason == "VolumeInUse"
+        assert await driver.kept_volumes(bench.host) == []
+        await bench.after(driver.delete(reader.ref), driver, reader.ref)
+    await bench.created(driver, writer)
+    with pytest.raises(Rejected, match="attached to default/writer"):
+        await driver.create(readers[0])
+
+
 async def test_another_namespace_cannot_take_a_kept_volume(
     bench: Bench, driver: FullDriver
 ) -> None:

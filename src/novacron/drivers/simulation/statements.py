@@ -66,5 +66,6 @@ FIND_VOLUME = (
 WHO_HAS = (
     "SELECT machines.name FROM machines, json_each(machines.volumes) AS had "
     "WHERE host_id = ? AND namespace = ? AND json_extract(had.value, '$.id') = ? "
-    "AND json_extract(had.value, '$.attached') AND uid != ?"
+    "AND json_extract(had.value, '$.attached') AND uid != ? "
+    "AND json_extract(had.value, '$.access') IS NOT ?"
 )

@@ -125,7 +125,9 @@ class Shelf:
     def _found(self, ref: MachineRef, volume: Volume, one: str, refusal: Refusal) -> int:
         """Return the size of a volume that the machine does not have yet; nothing for a new one."""
         if volume.access is not Access.MANY:
-            self._require_unused(ref.namespace, one, but=ref.uid)
+            # Several may read one that nobody writes.
+            beside = volume.access if volume.access is Access.READ_ONLY else None
+            self._require_unused(ref.namespace, one, but=ref.uid, beside=beside)
         values = (self.host_id, ref.namespace, one)
         found = self.store.run(sql.FIND_VOLUME, *values, *values).fetchone()
         if found is None and volume.existing is not None:
@@ -145,8 +147,12 @@ class Shelf:
             refusal=refusal,
         )
 
-    def _require_unused(self, namespace: str, volume: str, *, but: str) -> None:
-        found = self.store.run(sql.WHO_HAS, self.host_id, namespace, volume, but).fetchone()
+    def _require_unused(
+        self, namespace: str, volume: str, *, but: str, beside: Access | None = None
+    ) -> None:
+        """Refuse what a machine has but for one, or has for what many may do beside each other."""
+        values = (self.host_id, namespace, volume, but, beside)
+        found = self.store.run(sql.WHO_HAS, *values).fetchone()
         if found is not None:
             raise Rejected(
                 f"volume {volume} is attached to {namespace}/{found[0]}: take it off that machine "
