@@ -6,11 +6,13 @@ disk is made last of all, so that a machine which has it is complete.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import libvirt
 
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
+from novacron.drivers.libvirt.belongings import refresh
 from novacron.drivers.libvirt.domain import (
     console_log,
     plain_name,
@@ -44,6 +46,7 @@ from novacron.drivers.libvirt.writing import MOST_LIVE_VCPUS, Writing, wired
 __all__ = ["Builder"]
 
 MIB = 1024 * 1024
+LOOK_AGAIN = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,20 @@ class Builder:
         return domain.power is Power.ON or all(
             self.pool.find(name) for name in needed_volumes(domain.configured)
         )
+
+    def require_disk(self, domain: Domain) -> None:
+        """Refuse to make a first disk anew that a guest had: it may be back with its storage."""
+        if not domain.configured.mark.begun or self.has_root(domain.uid):
+            return
+        refresh(self.pool)
+        if not self.has_root(domain.uid):
+            raise Rejected(
+                f"its disk {root_volume(domain.uid)} is not in pool {self.host.pool} of host "
+                f"{self.host.name} any more: mount the pool's storage or put the file back; or "
+                "delete the machine, and what was on its disk is given up",
+                reason="DiskLost",
+                again=LOOK_AGAIN,
+            )
 
     def require_room(self, plan: MachinePlan) -> None:
         """Refuse what this host could never run, however empty it were."""
@@ -148,6 +165,8 @@ class Builder:
         if domain.power is Power.ON:
             return resumed(domain)
         self._ensure_network(each.port for each in domain.configured.plugged)
+        if not domain.configured.mark.begun:
+            domain = _to_begin(domain)
         domain.handle.createWithFlags()  # as create(), which asks for its number as well
         return domain.started()
 
@@ -171,7 +190,9 @@ class Builder:
         in_use = {seed.name, *(each.seed for each in (domain.running,) if each)}
         if seed.name != domain.configured.seed:
             self._sow(seed)
-        _, written = self._writing.changed(plan, domain.configured.name, seed.name, volumes)
+        begun = domain.configured.mark.begun or domain.running is not None
+        name = domain.configured.name
+        _, written = self._writing.changed(plan, name, seed.name, volumes, begun=begun)
         mark = self._plugging.make(domain.handle, written.mark)
         in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
@@ -253,6 +274,13 @@ class Builder:
         plug_memory(domain.handle, domain.running.memory_mib, plan.resources.memory_mib)
         mark = replace(domain.running.mark, disk_mib=plan.resources.disk_mib)
         set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
+
+
+def _to_begin(domain: Domain) -> Domain:
+    """Write down that there is a guest from now on whose data are not to be lost."""
+    mark = replace(domain.configured.mark, begun=True)
+    set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+    return replace(domain, configured=replace(domain.configured, mark=mark))
 
 
 def _unless_gone(action: Callable[[], object], *also: int) -> None:

@@ -194,9 +194,11 @@ class Building:
 
     async def _clear(self, uid: str) -> None:
         def remove(builder: Builder) -> None:
+            domain = find(builder.connection, uid)
+            begun = domain is not None and domain.configured.mark.begun
             # A first disk means that somebody else completed it, or that it has a guest's data.
-            if not builder.has_root(uid):
-                builder.remove(uid, find(builder.connection, uid))
+            if not begun and not builder.has_root(uid):
+                builder.remove(uid, domain)
 
         try:
             await self.work(remove)

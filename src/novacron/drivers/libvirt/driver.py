@@ -143,6 +143,8 @@ class LibvirtDriver(
             there, seed = find(builder.connection, plan.ref.uid), seed_of(plan)
             if there is None:
                 builder.require_room(plan)
+            else:
+                builder.require_disk(there)
             domain = builder.define(plan, seed, there)
             made = (there is not None and builder.is_complete(there)) or (
                 image is not None and made_at_once(builder, self._stock, plan, seed, image, domain)

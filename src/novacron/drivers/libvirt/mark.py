@@ -91,7 +91,8 @@ def _told(plan: MachinePlan) -> tuple[Told, ...]:
 class Mark:
     """What is written into the metadata; ``shape`` is what the definition looked like then.
 
-    ``cpu`` is the word for the CPU that a guest gets which is started with it.
+    ``cpu`` is the word for the CPU that a guest gets which is started with it. ``begun`` says that
+    a guest was started: its first disk has data, and is never made a second time.
     """
 
     uid: str
@@ -104,6 +105,7 @@ class Mark:
     shape: str = ""
     volumes: tuple[Fitted, ...] = ()
     cpu: str = ""
+    begun: bool = False
 
     @classmethod
     def of(cls, plan: MachinePlan, volumes: tuple[Fitted, ...] = ()) -> "Mark":
@@ -148,6 +150,8 @@ class Mark:
             "told": json.dumps(told),
             "words": json.dumps({each.mac: each.word for each in self.told if each.word}),
         }
+        if self.begun:
+            words["begun"] = "yes"
         said = "".join(f" {name}={quoteattr(value)}" for name, value in words.items())
         volumes = (ET.tostring(each.element(), encoding="unicode") for each in self.volumes)
         return f"<{tag}{declared}{said}>{''.join(volumes)}</{tag}>"
@@ -172,6 +176,7 @@ class Mark:
             shape=element.get("shape") or "",
             volumes=found(element),
             cpu=element.get("cpu") or "",
+            begun=element.get("begun") == "yes",
         )
 
 

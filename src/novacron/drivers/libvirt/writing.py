@@ -33,10 +33,17 @@ class Writing:
     pool: Pool
 
     def changed(
-        self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]
+        self,
+        plan: MachinePlan,
+        name: str,
+        seed: str,
+        volumes: tuple[Fitted, ...],
+        *,
+        begun: bool = False,
     ) -> Written:
         """Write a machine down, then ask what libvirt made of it, and add that to the mark."""
-        draft, mark = self._drafted(plan, name, seed, volumes), self._mark(plan, volumes)
+        draft = self._drafted(plan, name, seed, volumes)
+        mark = replace(self._mark(plan, volumes), begun=begun)
         handle = self.pool.connection.defineXML(draft.marked(mark))
         # What libvirt made of it is what a later look is compared with.
         text = handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
