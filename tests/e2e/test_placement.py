@@ -75,6 +75,11 @@ def test_the_example_goes_where_it_says_and_its_likes_go_elsewhere(stage: Stage)
     said = explained(stage, "web-3")
     assert re.match(r"web-3 is on no host\nnow: 0/\d+ hosts fit: ", said)
     assert "PodAntiAffinity: has machines with app=web, which it must be apart from" in said
+    page = explained(stage, "web-1").splitlines()
+    chosen = condition(stage.api.machine(stage.namespace, "web-1") or {}, "Placed")["message"]
+    assert page[:2] == [f"web-1 is on host {better}", f"when it was placed: {chosen}"]
+    assert re.match(rf"if it were placed now: 1/\d+ hosts fit: {better} is best with", page[2])
+    assert re.search(rf"^{better} +yes +\d\.\d\d +.*NodeAffinity 1\.00", "\n".join(page), re.M)
     account = json.loads(explained(stage, "web-1", "-o", "json"))
     assert account["host"] == better
     assert [each["fits"] for each in account["hosts"]][:2] == [True, False]

@@ -35,7 +35,10 @@ def decide_again(
         except Rejected:
             continue  # the placer cannot use it either
     for other in machines:
-        held = ledger.held(other, kind)
-        if held is not None and other["metadata"]["uid"] != obj["metadata"]["uid"]:
-            ledger.assume(other["metadata"]["uid"], held)
+        uid = other["metadata"]["uid"]
+        if uid == obj["metadata"]["uid"]:
+            continue
+        if (held := ledger.held(other, kind)) is not None:
+            ledger.assume(uid, held)
+        ledger.settle_move(other, kind)  # one that moves takes room on both hosts
     return choose(table, kind.machine(obj))
