@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 TROUBLE_AGAIN = timedelta(seconds=5)
 JUST_NOW = timedelta(seconds=1)
+# Rounds begin a little earlier or later than they should.
+SLACK_SECONDS = 1.0
 
 
 @dataclass(slots=True)
@@ -44,6 +46,7 @@ class InventoryWatch:
     _looking: set[str] = field(default_factory=set)
     _news: list[set[str]] = field(default_factory=list)
     _asked: dict[str, Inventory] = field(default_factory=dict)
+    _due: dict[str, float] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Go round all hosts for ever."""
@@ -51,18 +54,35 @@ class InventoryWatch:
             while True:
                 self.drivers.leave_unused(self.ledger.machines_on)
                 hosts = [host for host in self.drivers.hosts() if self._concerns(host)]
-                for host in hosts:
-                    # One that takes its time must not keep us from the others.
-                    if host not in self._looking:
-                        self._looking.add(host)
-                        looks.create_task(self._look(host))
-                for host in self._before.keys() - set(hosts):
-                    del self._before[host]
-                    self._measures.pop(host, None)
-                    self._asked.pop(host, None)
+                for host in self._to_be_asked(hosts):
+                    self._looking.add(host)
+                    looks.create_task(self._look(host))
+                self._forget_all_but(hosts)
                 troubled = any(self.drivers.trouble(host) for host in hosts)
                 pause = min(TROUBLE_AGAIN, self.interval) if troubled else self.interval
                 await self.sleep(pause.total_seconds())
+
+    def _to_be_asked(self, hosts: Iterable[str]) -> list[str]:
+        """Return who is to be asked now: each once in an interval, and who is silent more often.
+
+        One that takes its time must not keep us from the others, and is not asked again meanwhile.
+        """
+        now = asyncio.get_running_loop().time()
+        found = [
+            host
+            for host in hosts
+            if host not in self._looking
+            and (self.drivers.trouble(host) or self._due.get(host, now) <= now + SLACK_SECONDS)
+        ]
+        self._due |= dict.fromkeys(found, now + self.interval.total_seconds())
+        return found
+
+    def _forget_all_but(self, hosts: Iterable[str]) -> None:
+        for host in (self._before.keys() | self._due.keys()) - set(hosts):
+            self._before.pop(host, None)
+            self._measures.pop(host, None)
+            self._asked.pop(host, None)
+            self._due.pop(host, None)
 
     def _concerns(self, host: str) -> bool:
         """Say whether this process has machines on a host, or waits for it to answer again."""

@@ -47,17 +47,21 @@ class Watched:
             timedelta(seconds=30),
             self.pause,
         )
-        self.troubled = False
+        self.troubled: set[str] = set()
+        self.names, self.rounds = ["a"], 1
 
     async def pause(self, seconds: float) -> None:
-        """End the rounds that are under test, once all of the first has been done."""
+        """End the rounds that are under test, once all of the last has been done."""
         del seconds
         await asyncio.sleep(0.2)
-        raise Enough
+        self.rounds -= 1
+        if not self.rounds:
+            raise Enough
 
-    async def goes_round(self) -> bool:
-        """Go round all hosts once; say whether this one was asked."""
+    async def goes_round(self, rounds: int = 1) -> bool:
+        """Go round all hosts; say whether any was asked."""
         self.asked.clear()
+        self.rounds = rounds
         try:
             await self.watch.run()
         except* Enough:
@@ -68,10 +72,10 @@ class Watched:
         """Keep every connection."""
 
     def trouble(self, host: str) -> str | None:
-        return f"host {host} does not answer" if self.troubled else None
+        return f"host {host} does not answer" if host in self.troubled else None
 
     def hosts(self) -> list[str]:
-        return ["a"]
+        return self.names
 
     def named(self, host: str) -> Driver | None:
         self.asked.append(host)
@@ -178,8 +182,22 @@ async def test_a_host_is_asked_only_by_who_has_machines_on_it(watched: Watched) 
 
 async def test_a_host_that_fell_silent_is_asked_until_it_answers(watched: Watched) -> None:
     """Whoever has machines there later must not wait for that."""
-    watched.ours, watched.troubled = False, True
+    watched.ours, watched.troubled = False, {"a"}
     assert await watched.goes_round()
+
+
+async def test_a_silent_host_has_no_other_asked_more_often(watched: Watched) -> None:
+    """Each is asked once in an interval; the silent one at every occasion."""
+    watched.names, watched.troubled = ["a", "b"], {"b"}
+    watched.ledger.assume(watched.world.machine.uid, Held("a", watched.world.machine.wanted))
+    await watched.goes_round(3)
+    assert sorted(watched.asked) == ["a", "b", "b", "b"]
+    watched.watch.interval = timedelta(0)
+    await watched.goes_round(1)
+    assert sorted(watched.asked) == ["b"], "its interval has not passed yet"
+    watched.watch._due.clear()
+    await watched.goes_round(2)
+    assert sorted(watched.asked) == ["a", "a", "b", "b"]
 
 
 async def test_all_machines_of_a_host_are_looked_at_that_is_declared_otherwise(
@@ -207,7 +225,7 @@ async def test_nobody_knows_what_machines_of_a_silent_host_use(watched: Watched)
     """It may be dead, and what was seen last would be told for ever."""
     watched.ledger.assume(watched.world.machine.uid, Held("a", watched.world.machine.wanted))
     assert await used_on(watched, "a") == ["a"]
-    watched.troubled = True
+    watched.troubled = {"a"}
     assert await used_on(watched, "a") == []
 
 
