@@ -30,7 +30,7 @@ def annotate(stage: Stage, name: str, **words: str | None) -> None:
 
 def result(obj: Object) -> str | None:
     """Return how the last move ended, once its record was taken away."""
-    if "novacron.io/move" in (obj["metadata"].get("annotations") or {}):
+    if is_moving(obj):
         return None
     found: str | None = (obj["status"].get("migration") or {}).get("result")
     return found
@@ -95,6 +95,8 @@ def test_room_is_held_on_both_hosts_while_a_machine_moves(stage: Stage) -> None:
     stage.api.create(virtual_machine("late", stage.namespace, cpu=2, nodeSelector=label))
     late = stage.until("late", lambda obj: bool(condition(obj, "Placed")))
     assert "2 lack CPU" in condition(late, "Placed")["message"]
+    said = novacron(stage, "explain", "vm", "late").stdout
+    assert "2 lack CPU" in said  # asked of the machines, not of the one who placed them
     stage.until("big", lambda obj: result(obj) == "Succeeded")
     assert stage.until_running("late")["status"]["nodeName"] == here
 
@@ -368,6 +370,31 @@ def test_a_drain_tells_how_many_machines_are_left_and_on_their_way(stage: Stage)
     assert lines[-2:] == [last, "no machine is left on it"]
     left = [int(line.split()[0]) for line in lines if "left, " in line]
     assert left == sorted(left, reverse=True)
+
+
+def test_a_drain_ends_when_its_host_is_uncordoned(stage: Stage) -> None:
+    """The machine that is on its way goes on; the others stay where they are."""
+    here, there = pair(stage, delays={"move": "8s"})  # a command is told meanwhile
+    names = [f"vm-{number}" for number in range(3)]
+    for name in names:
+        placed(stage, name, here)
+    novacron(stage, "host", "drain", here, "--at-once", "1", namespaced=False)
+    begun = "3 machines are left, 1 of them on their way"
+    stage.until_host(here, lambda obj: drained(obj) == ("False", "Draining", begun))
+    novacron(stage, "host", "uncordon", here, namespaced=False)
+    assert sum(map(is_moving, stage.api.machines(stage.namespace))) == 1, "it is over already"
+    stage.until_host(here, lambda obj: not condition(obj, "Drained"))
+    at = {name: stage.until(name, lambda obj: not is_moving(obj))["status"] for name in names}
+    assert sorted(each["nodeName"] for each in at.values()) == sorted([there, here, here])
+    placed(stage, "after", there)  # whoever moves machines has looked again by then
+    assert [name for name in names if "migration" in stage.until_running(name)["status"]] == [
+        name for name in names if at[name]["nodeName"] == there
+    ]
+
+
+def is_moving(obj: Object) -> bool:
+    """Say whether a move of a machine is under way."""
+    return "novacron.io/move" in (obj["metadata"].get("annotations") or {})
 
 
 def drained(obj: Object) -> tuple[str | None, ...]:

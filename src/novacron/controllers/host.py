@@ -43,9 +43,10 @@ class HostController:
 
     def __post_init__(self) -> None:
         self.ledger.on_room(self.retry_leaving)
+        self.ledger.on_move(self.retry_leaving)
 
     def retry_leaving(self) -> None:
-        """Have hosts looked at that wait for their last machine to go."""
+        """Have hosts looked at that wait for their last machine to go: something became of one."""
         for key in self._leaving:
             self.queue.add_after(key, SOON)
 

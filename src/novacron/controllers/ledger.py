@@ -62,6 +62,7 @@ class Ledger:
     _watchers: list[Callable[[], None]] = field(default_factory=list)
     _company_watchers: list[Callable[[], None]] = field(default_factory=list)
     _host_watchers: list[Callable[[str], None]] = field(default_factory=list)
+    _move_watchers: list[Callable[[], None]] = field(default_factory=list)
 
     def on_room(self, watcher: Callable[[], None]) -> None:
         """Have somebody told whenever there may be more room than before."""
@@ -74,6 +75,10 @@ class Ledger:
     def on_host(self, watcher: Callable[[str], None]) -> None:
         """Have somebody told the name of every host that changes or goes."""
         self._host_watchers.append(watcher)
+
+    def on_move(self, watcher: Callable[[], None]) -> None:
+        """Have somebody told whenever a machine is to move to another host."""
+        self._move_watchers.append(watcher)
 
     def machines_on(self, host: str) -> frozenset[str]:
         """Return the UIDs of all machines that hold something of a host."""
@@ -261,10 +266,14 @@ class Ledger:
         return held.host if held else None
 
     def _book(self, uid: str, held: Held) -> None:
-        if (before := self._booked(uid)) is not None and before != held.host:
+        before = self._booked(uid)
+        if before is not None and before != held.host:
             self._coming[before].discard(uid)
         self._take_row(_move_of(uid), held)
         self._coming.setdefault(held.host, set()).add(uid)
+        if before != held.host:
+            for watcher in self._move_watchers:
+                watcher()
 
     def _unbook(self, uid: str) -> None:
         if (before := self._booked(uid)) is not None:
