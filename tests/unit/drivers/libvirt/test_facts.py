@@ -7,13 +7,18 @@ import libvirt
 import pytest
 
 from libvirt_daemon import shared_daemon
+from machines import host
+from novacron.core.devices import HostDevice
 from novacron.core.errors import Rejected
-from novacron.core.host import NumaCell
+from novacron.core.host import HostReport, NumaCell
 from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells
 from novacron.drivers.libvirt.domain import Accelerator
 from novacron.drivers.libvirt.facts import Machinery, facts_of
+from novacron.drivers.libvirt.hardware import Hardware
 from novacron.drivers.libvirt.host import LibvirtHost
+from novacron.families.novacron.host_translate import HostKind
 
+SHARE = "4b20d080-1b54-4048-85b3-a6a62d165c01"
 TWO_CELLS = """
 <capabilities><host><topology><cells num='2'>
 <cell id='0'><memory unit='KiB'>2097152</memory><cpus num='3'>
@@ -41,8 +46,8 @@ def test_cells_have_their_cpus_and_memory() -> None:
 
 def test_a_real_host_tells_what_it_has(connection: libvirt.virConnect) -> None:
     """Every pool that is started is counted, and the cells have all CPUs."""
-    host = LibvirtHost("real", shared_daemon().uri)
-    facts = facts_of(connection, host, Machinery(connection))
+    real = LibvirtHost("real", shared_daemon().uri)
+    facts = facts_of(connection, real, Machinery(connection))
     (place,) = (each for each in facts.storage if each.name == "novacron")
     assert 0 < place.available_mib <= place.capacity_mib
     assert facts.numa[0].cpus.startswith("0")
@@ -52,18 +57,41 @@ def test_a_real_host_tells_what_it_has(connection: libvirt.virConnect) -> None:
         assert {"sse2", "lm"} <= set(facts.guest_cpu_features)
 
 
+class TwoDevices(Hardware):
+    """What a host with a GPU and a share of one offers."""
+
+    def offered(self, connection: libvirt.virConnect) -> tuple[HostDevice, ...]:  # noqa: ARG002
+        return (
+            HostDevice("0000:3b:00.0", "gpu", "nvidia", "tesla-t4", numa_node=1),
+            HostDevice(SHARE, "mdev", "nvidia", "grid-t4-2q"),
+        )
+
+
+def test_devices_come_into_the_status_of_their_host(connection: libvirt.virConnect) -> None:
+    """As the placer reads them there; no hardware of that sort is here."""
+    machinery = Machinery(connection)
+    machinery.hardware = TwoDevices()
+    facts = facts_of(connection, LibvirtHost("real", shared_daemon().uri), machinery)
+    obj = host("real") | {"metadata": {"name": "real", "uid": "1", "generation": 1}}
+    status = HostKind().status(obj, HostReport((), facts, None, None))
+    share = {"address": SHARE, "type": "mdev", "vendor": "nvidia", "model": "grid-t4-2q"}
+    gpu = {"address": "0000:3b:00.0", "type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
+    assert status["devices"] == [gpu | {"numaNode": 1}, share]
+    assert HostKind().host(obj | {"status": status}).devices == facts.devices
+
+
 def test_a_host_can_be_told_which_cpu_its_machines_see(connection: libvirt.virConnect) -> None:
     """So that hosts which differ can take each other's machines; a wrong name is refused."""
-    host = LibvirtHost("real", shared_daemon().uri)
-    less = facts_of(connection, host, Machinery(connection, "qemu64"))
-    more = facts_of(connection, host, Machinery(connection, "Nehalem"))
+    real = LibvirtHost("real", shared_daemon().uri)
+    less = facts_of(connection, real, Machinery(connection, "qemu64"))
+    more = facts_of(connection, real, Machinery(connection, "Nehalem"))
     assert more.guest_cpu_model == "Nehalem"
     assert "sse4.2" in set(more.guest_cpu_features) - set(less.guest_cpu_features)
     nehalem, westmere = (Machinery(connection, name).cpu for name in ("Nehalem", "Westmere"))
     assert westmere.can_take_over(nehalem)
     assert not nehalem.can_take_over(westmere)
     with pytest.raises(Rejected, match="cannot have the CPU Nehelam: set spec"):
-        facts_of(connection, host, Machinery(connection, "Nehelam"))
+        facts_of(connection, real, Machinery(connection, "Nehelam"))
 
 
 def test_with_the_hosts_own_cpu_its_features_are_told(connection: libvirt.virConnect) -> None:
