@@ -126,7 +126,7 @@ class Shelf:
         """Return the size of a volume that the machine does not have yet; nothing for a new one."""
         if volume.access is not Access.MANY:
             # Several may read one that nobody writes.
-            beside = volume.access if volume.access is Access.READ_ONLY else None
+            beside = Access.READ_ONLY if volume.access is Access.READ_ONLY else ""
             self._require_unused(ref.namespace, one, but=ref.uid, beside=beside)
         values = (self.host_id, ref.namespace, one)
         found = self.store.run(sql.FIND_VOLUME, *values, *values).fetchone()
@@ -147,9 +147,7 @@ class Shelf:
             refusal=refusal,
         )
 
-    def _require_unused(
-        self, namespace: str, volume: str, *, but: str, beside: Access | None = None
-    ) -> None:
+    def _require_unused(self, namespace: str, volume: str, *, but: str, beside: str = "") -> None:
         """Refuse what a machine has but for one, or has for what many may do beside each other."""
         values = (self.host_id, namespace, volume, but, beside)
         found = self.store.run(sql.WHO_HAS, *values).fetchone()
