@@ -17,7 +17,8 @@ class RollingUpdate(Model):
             "must be a whole number or a percentage such as 25%",
         ),
     ] = 1
-    """A number of machines or a percentage of them."""
+    """A number of machines or a percentage of them; of a single machine only 0 counts, which
+    forbids restarts."""
 
 
 class UpdateStrategy(Model):
