@@ -46,6 +46,17 @@ def test_a_device_is_met_by_type_vendor_model_and_count(wanted: WantedDevice, fo
     assert (addresses(table(host("a", devices=(gpu("1"),))), wanted) == ["1"]) is found
 
 
+def test_a_share_of_a_device_is_met_and_given_once_as_any_other() -> None:
+    """It is known by its UUID, and is none of the cards that it is made of."""
+    share = HostDevice("4b20d080-1b54-4048-85b3-a6a62d165c01", "mdev", "nvidia", "grid-t4-2q")
+    hosts, wanted = table(host("a", devices=(gpu("1"), share))), WantedDevice("mdev", "nvidia")
+    assert addresses(hosts, wanted) == [share.address]
+    assert addresses(hosts, WantedDevice("mdev", "nvidia", "grid-t4-4q")) is None
+    hosts.take("one", "a", SMALL, devices=(share.address,))
+    assert addresses(hosts, wanted) is None
+    assert addresses(hosts, ANY_GPU) == ["1"]
+
+
 def test_a_device_is_given_once_and_comes_back_with_its_machine() -> None:
     """Whatever else the host has room for."""
     hosts = table(host("a", devices=(gpu("1"), gpu("2"))))
