@@ -1,12 +1,21 @@
-"""Examples that simulated hosts run too, as they are printed, with real guests on real hosts."""
+"""Examples as they are printed, with what stands above them, with real guests on real hosts."""
+
+import os
+import shlex
+import sys
+from datetime import datetime, timedelta
 
 import pytest
 import yaml
 
 from e2e.libvirt.conftest import LibvirtStage
 from e2e.libvirt.moving import FleetStage
+from e2e.libvirt.test_real_snapshots import Person
 from e2e.test_hooks import because, careful
 from e2e.test_moves import REPOSITORY, novacron
+from machines import condition
+from novacron.core.schedule import Schedule
+from pseudo_terminal import PseudoTerminal
 from rights import ROOT
 
 
@@ -38,3 +47,52 @@ def test_the_example_of_hooks_waits_for_both_of_them(real: LibvirtStage) -> None
     assert real.domain(obj).isActive()
     real.scene.until("careful", lambda obj: obj["status"]["phase"] == "Stopped")
     assert not real.domain(obj).isActive()
+
+
+def test_the_example_of_snapshots_does_what_its_words_say(real: LibvirtStage) -> None:
+    """It is what people begin with: they type what stands above it, and are asked once."""
+    example = (REPOSITORY / "examples/10-snapshots.yaml").read_text()
+    look, go_back = (line[4:] for line in example.splitlines() if line.startswith("#   novacron"))
+    body = yaml.safe_load(example)
+    body["metadata"]["namespace"] = real.scene.namespace
+    body["spec"]["template"]["spec"]["nodeSelector"] = {"test/host": real.host}
+    real.scene.api.create(body)
+    person = Person(real, "ledger")
+    real.scene.until("ledger", lambda _: "before-upgrade" in person.listed())
+    schedule = person.obj["status"]["snapshotSchedule"]
+    assert schedule["schedule"] == "0 2 * * * Europe/Vienna"
+    since, begins = (datetime.fromisoformat(schedule[at]) for at in ("since", "nextTime"))
+    run = Schedule("0 2 * * *", "Europe/Vienna").next(since)
+    assert run is not None
+    assert run <= begins <= run + timedelta(minutes=10)
+    _, row = _typed(real, look).splitlines()
+    assert row.startswith("before-upgrade ")
+    assert row.endswith("on demand")
+    told = _typed(real, go_back, r"since before-upgrade is lost\. Go on\? \[y/N\]: ")
+    assert told.endswith("ledger was brought back to snapshot before-upgrade")
+    assert person.obj["status"]["restore"]["succeeded"]
+    assert person.domain.snapshotCurrent().getName() == "before-upgrade"
+    real.patch("ledger", {"snapshotPolicy": {"onDelete": "Protect"}})
+    real.scene.api.delete_machine(real.scene.namespace, "ledger")
+    real.scene.until(
+        "ledger", lambda obj: condition(obj, "Removed").get("reason") == "SnapshotsProtected"
+    )
+    real.patch("ledger", {"snapshots": [{"name": "before-upgrade", "discard": True}]})
+    real.scene.until_gone("ledger")
+
+
+def _typed(real: LibvirtStage, line: str, question: str | None = None) -> str:
+    """Type a command in the stage's namespace, say yes if asked, and return what it prints."""
+    program, *arguments = shlex.split(line)
+    assert program == "novacron"
+    command = [sys.executable, "-m", "novacron.app.entry", *arguments, "-n", real.scene.namespace]
+    kubeconfig = str(real.scene.operator.plane.kubeconfig)
+    terminal = PseudoTerminal(command, os.environ | {"KUBECONFIG": kubeconfig})
+    try:
+        if question is not None:
+            terminal.until(question)
+            terminal.type(b"y\n")
+        assert terminal.ended() == 0, terminal.screen
+        return terminal.screen.decode().replace("\r", "").strip()
+    finally:
+        terminal.close()

@@ -16,7 +16,6 @@ from typing import Any
 import libvirt
 import libvirt_qemu
 import pytest
-import yaml
 
 from e2e.libvirt.conftest import LibvirtStage
 from e2e.libvirt.test_real_machine import said
@@ -29,7 +28,6 @@ from operators import eventually
 
 Object = dict[str, Any]
 
-ROOT = Path(__file__).parents[3]
 EVERY_MINUTE = {"schedule": "* * * * *", "timeZone": "Europe/Vienna", "retention": 2}
 
 
@@ -154,6 +152,7 @@ def test_a_guest_goes_back_to_its_disk_and_to_its_memory(real: LibvirtStage) -> 
     sizes = {name: parse_quantity(each["size"]) for name, each in listed.items()}
     assert sizes["memory"] - sizes["disks"] > 20 * 2**20, "it has the memory too"
     assert sizes["disks"] > 2**16, "what the guest wrote since its image"
+    _require_told(person)
     movable = condition(person.obj, "LiveMigratable")
     assert movable["reason"] == "NoOtherHost", "they would come along if there were one"
 
@@ -190,8 +189,22 @@ def test_a_guest_goes_back_to_its_disk_and_to_its_memory(real: LibvirtStage) -> 
     person.ok("delete", "memory", "--wait")
     assert list(person.listed()) == ["disks"]
     assert person.obj["spec"]["snapshots"] == [{"name": "disks"}]
-    table = person.ok("list").stdout.splitlines()
-    assert table[0].split() == [*("NAME", "CREATED", "AGE", "SIZE", "MEMORY", "QUIESCED", "STATE")]
+
+
+def _require_told(person: Person) -> None:
+    """Require the two snapshots to be listed as the status has them, the oldest first."""
+    titles, *rows = (re.split(r" {2,}", line) for line in person.ok("list").stdout.splitlines())
+    assert titles == ["NAME", "CREATED", "AGE", "SIZE", "MEMORY", "QUIESCED", "STATE"]
+    on_record = person.listed()
+    for row, (name, *what) in zip(
+        rows, (("disks", "no", "yes"), ("memory", "yes", "no")), strict=True
+    ):
+        known = on_record[name]
+        told = [name, known["createdAt"], row[2], known["size"], *what, "on demand"]
+        assert row == told
+        assert re.fullmatch(r"\d+[sm]", row[2]), "its age"
+    printed = json.loads(person.ok("list", "-o", "json").stdout)
+    assert printed == {"machine": person.name, "snapshots": list(on_record.values())}
 
 
 def _leave_remains(domain: libvirt.virDomain) -> None:
@@ -346,23 +359,5 @@ def test_a_schedule_is_followed_on_real_disks(real: LibvirtStage) -> None:
 
     eventually(the_oldest_went, lambda: f"{sorted(seen)}, left: {sorted(person.listed())}", 300)
     assert sorted(person.domain.snapshotListNames()) == sorted(seen)[-2:]
-
-
-def test_the_example_does_what_its_words_say(real: LibvirtStage) -> None:
-    """It is what people begin with."""
-    (body,) = yaml.safe_load_all((ROOT / "examples/10-snapshots.yaml").read_text())
-    body["metadata"]["namespace"] = real.scene.namespace
-    body["spec"]["template"]["spec"]["nodeSelector"] = {"test/host": real.host}
-    real.scene.api.create(body)
-    person = Person(real, "ledger")
-    real.scene.until("ledger", lambda _: "before-upgrade" in person.listed())
-    schedule = person.obj["status"]["snapshotSchedule"]
-    assert schedule["schedule"] == "0 2 * * * Europe/Vienna"
-    assert schedule["nextTime"] > schedule["since"]
-    real.patch("ledger", {"snapshotPolicy": {"onDelete": "Protect"}})
-    real.scene.api.delete_machine(real.scene.namespace, "ledger")
-    real.scene.until(
-        "ledger", lambda obj: condition(obj, "Removed").get("reason") == "SnapshotsProtected"
-    )
-    real.patch("ledger", {"snapshots": [{"name": "before-upgrade", "discard": True}]})
-    real.scene.until_gone("ledger")
+    rows = person.ok("list").stdout.splitlines()[1:]
+    assert {row.split()[-1] for row in rows} == {"scheduled"}
