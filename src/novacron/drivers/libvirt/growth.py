@@ -27,10 +27,12 @@ disk_of() {
 mounted() {
     while read -r device where kind _; do
         case $device in
-        /dev/*) [ -b "$device" ] && echo "$(of "$device") $where $kind" ;;
+        /dev/*) [ -b "$device" ] && printf '%s\n' "$(of "$device") $where $kind" ;;
         esac
     done </proc/mounts
 }
+# The kernel writes blanks in names of places like this, which echo of some shells undoes too.
+place() { printf '%s\n' "$1" | sed 's/\\040/ /g'; }
 wanted=
 if [ -n "$serial" ]; then
     for each in /sys/class/block/*/serial; do
@@ -47,8 +49,8 @@ mounted | while read -r name where kind; do
     fi
     case $kind in
     ext[234]) resize2fs "/dev/$name" ;;
-    xfs) xfs_growfs "$where" ;;
-    btrfs) btrfs filesystem resize max "$where" ;;
+    xfs) xfs_growfs "$(place "$where")" ;;
+    btrfs) btrfs filesystem resize max "$(place "$where")" ;;
     esac
 done
 """
