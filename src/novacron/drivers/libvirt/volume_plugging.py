@@ -51,18 +51,24 @@ class Plugging:
 
     def grow(self, volumes: tuple[Fitted, ...], domain: Domain) -> None:
         """Make volumes as large as they are to be, under a running guest's hands if it has them."""
+        before = {each.key: each.size_mib for each in domain.configured.mark.volumes}
         live = domain.running.disks if domain.running else frozenset()
         for volume in volumes:
             there = None if volume.detached else self.storage.there(volume)
-            if there is None or size_of(there) >= volume.size_mib * MIB:
+            if there is None:
                 continue
-            if (volume.target, serial_of(volume.name)) in live:
+            held = (volume.target, serial_of(volume.name)) in live
+            if size_of(there) < volume.size_mib * MIB:
+                if not held:
+                    self.storage.grow(volume, there)
+                    continue
                 flag = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
                 domain.handle.blockResize(volume.target, volume.size_mib * MIB, flag)
-                if domain.running and domain.running.agent:
-                    grow_file_systems(domain.handle, serial_of(volume.name))
-            else:
-                self.storage.grow(volume, there)
+            elif before.get(volume.key, 0) >= volume.size_mib:
+                continue
+            # Also of what grew before somebody died: it is written down after the guest was told.
+            if held and domain.running and domain.running.agent:
+                grow_file_systems(domain.handle, serial_of(volume.name))
 
     def make(self, handle: libvirt.virDomain, mark: Mark) -> Mark:
         """Make what is missing, and write down that it is there."""
