@@ -1,5 +1,6 @@
 """Images from everywhere, as a user asks for them and sees what becomes of them."""
 
+import hashlib
 import json
 import re
 import subprocess
@@ -23,7 +24,7 @@ from guest_images import as_ova, built_in
 from image_server import ImageServer
 from libvirt_daemon import own_daemon
 from machines import condition
-from novacron.drivers.libvirt.shelf import Shelf
+from novacron.drivers.libvirt.shelf import Shelf, key_of
 from novacron.localcluster.controlplane import ControlPlane
 from operators import RunningOperator, eventually
 
@@ -117,6 +118,25 @@ def test_a_machine_too_small_for_its_image(real: LibvirtStage, cluster_says: Clu
     cluster_says.catalogue(large={"url": url, "memory": "4Gi"})
     real.create("small", "marketplace://large")
     assert "needs memory of at least 4096Mi" in refused(real, "small", "TooSmallForImage")
+
+
+def test_an_image_of_the_catalogue_is_what_its_file_of_checksums_says(
+    real: LibvirtStage, cluster_says: Cluster
+) -> None:
+    """Other bytes are refused, and taken once the file lists them."""
+    name, sums, content = f"summed-{real.host}.raw", f"SHA512SUMS-{real.host}", DEAF + b"summed"
+    there, listed = (hashlib.sha512(each).hexdigest() for each in (content, DEAF))
+    beside = real.images.add(sums, f"{listed}  {name}\n".encode())
+    url = real.images.add(name, content)
+    cluster_says.catalogue(summed={"url": url, "checksumFile": beside})
+    real.create("summed", "marketplace://summed")
+    assert f"has sha512:{there}, not" in refused(real, "summed", "ChecksumMismatch")
+    real.images.add(sums, f"{listed}  other.raw\n{there} *{name}\n".encode())
+    # It would be looked for by itself in a while.
+    real.patch("summed", {"template": {"spec": {"resources": {"disk": "300Mi"}}}})
+    real.scene.until_running("summed")
+    shelf = Shelf(frozenset(real.outside.storagePoolLookupByName("novacron").listVolumes()))
+    assert shelf.find(key_of(f"sha512:{there}")) is not None, "it is known by its checksum"
 
 
 def test_the_example(real: LibvirtStage, cluster_says: Cluster) -> None:
