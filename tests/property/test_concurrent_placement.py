@@ -1,0 +1,223 @@
+"""No host is promised twice, whatever becomes of the writes by which promises are kept.
+
+The real placer and mover decide about many machines at once over a real cache and ledger. Of the
+API server there is only paper: each request lies there until it is answered, lost or made late,
+and what the cache is told of comes later still.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, cast
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from machines import virtual_machine
+from novacron.controllers.placement import Placer
+from novacron.core.conditions import Condition
+from novacron.core.machine import Machine, Observed, Power
+from novacron.core.move import MoveReport, MoveResult
+from novacron.core.placement import placement_of
+from novacron.core.report import MachineReport
+from novacron.families.move_record import MIGRATE_TO, STOP_ALLOWED
+from novacron.runtime.client import Client
+from novacron.runtime.errors import ApiError, Conflict, NotFound
+from novacron.runtime.queue import Queue
+from novacron.runtime.resource import Key
+from novacron.runtime.writer import Writer
+from unit.controllers.faltering import FalteringPaper
+from unit.controllers.office import NOON, ROOM, Office
+
+HOSTS, CPUS = ("host-a", "host-b"), int(ROOM["cpu"])
+NAMES = st.sampled_from("abcde")
+# Two of them fill a host or miss it by little, so that a single double promise is one too many.
+SIZES = st.sampled_from([2, 3, 5, 8])
+FATES = st.sampled_from(["done", "done", "conflict", "answer lost", "lost", "late"])
+
+
+class Rush(RuleBasedStateMachine):
+    """Owners who change their minds, a placer and a mover with many hands, a server that fails."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.server = FalteringPaper()
+        self.office = Office(self.server)
+        self.kind, self.made = self.office.kind, 0
+        for name in HOSTS:
+            self.office.add_host(name)
+        writer = Writer(cast("Client", self.server), self.office.machines, "placement")
+        self.placer = Placer(
+            self.kind,
+            writer,
+            self.office.ledger,
+            self.office.events,
+            lambda: NOON,
+            Queue(),
+            _nowhere,
+        )
+        self.tasks: dict[tuple[str, str], asyncio.Task[timedelta | None]] = {}
+
+    @rule(name=NAMES, cpu=SIZES, known=st.booleans())
+    def create(self, name: str, cpu: int, *, known: bool) -> None:
+        if Key("n", name) not in self.server.objects:
+            self.made += 1
+            body = virtual_machine(name, "n", cpu=cpu)
+            body["metadata"] |= {"uid": f"uid-{self.made}", "finalizers": [], "annotations": {}}
+            self.server.write({**body, "status": {}})
+        self.tell(name, 999 if known else 0)
+
+    @rule(name=NAMES)
+    def delete(self, name: str) -> None:
+        self._change(name, deletionTimestamp="2026-11-15T11:00:00Z")
+
+    @rule(name=NAMES, cpu=SIZES)
+    def resize(self, name: str, cpu: int) -> None:
+        if obj := self.server.objects.get(Key("n", name)):
+            body = virtual_machine(name, "n", cpu=cpu)
+            self.server.write({**obj, "spec": body["spec"]})
+
+    @rule(name=NAMES)
+    def ask_to_move(self, name: str) -> None:
+        if obj := self.server.objects.get(Key("n", name)):
+            asked = {MIGRATE_TO: "any", STOP_ALLOWED: "true"}
+            self._change(name, annotations=obj["metadata"]["annotations"] | asked)
+
+    @rule(name=NAMES)
+    def carry_out(self, name: str) -> None:
+        """Do what is recorded, as the machine's own controller does: make, size, move, remove."""
+        obj = self.server.objects.get(Key("n", name))
+        if obj is None or (machine := self.kind.machine(obj)).host is None:
+            return
+        if machine.deleting:
+            self._change(name, finalizers=[])
+        elif machine.move_over:
+            self.server.write(self.kind.moving(obj, placement_of(machine), None))
+        else:
+            status = self.kind.status(obj, machine, _done(machine))
+            told = {name: value for name, value in status.items() if value is not None}
+            if told != obj["status"]:
+                self.server.write({**obj, "status": told})
+
+    @rule(who=st.sampled_from(["placer", "mover"]), names=st.lists(NAMES, min_size=1, unique=True))
+    def look(self, who: str, names: list[str]) -> None:
+        """Have hands begin with machines that no other hand of the same one is at."""
+        reconcile = {"placer": self.placer, "mover": self.office.mover}[who].reconcile
+        for name in names:
+            if (who, name) not in self.tasks:
+                self.tasks[who, name] = self.loop.create_task(reconcile(Key("n", name)))
+        self._run(_nothing())
+
+    @precondition(lambda self: self.server.asked)
+    @rule(fate=FATES, number=st.integers(0, 9))
+    def answer(self, fate: str, number: int) -> None:
+        self.server.answer(fate, number)
+        self._run(_nothing())
+
+    @precondition(lambda self: self.server.late)
+    @rule()
+    def arrive(self) -> None:
+        try:
+            self.server.late.pop(0)()
+        except (Conflict, NotFound):
+            return  # and nobody hears of it
+
+    @rule(name=NAMES, many=st.integers(1, 5))
+    def tell(self, name: str, many: int) -> None:
+        self._run(self._told(Key("n", name), many))
+
+    async def _told(self, key: Key, many: int) -> None:
+        cache, news = self.office.machines, self.server.news.get(key)
+        while news and (many := many - 1) >= 0:
+            now = news.popleft()
+            (cache.gone if "gone" in now else cache.seen)(now)
+
+    def _change(self, name: str, **metadata: Any) -> None:
+        if obj := self.server.objects.get(Key("n", name)):
+            self.server.write({**obj, "metadata": obj["metadata"] | metadata})
+
+    def _run(self, first: Coroutine[Any, Any, None]) -> None:
+        """Have everybody go on until all wait for the server; failures are tried again by rules."""
+        self.loop.run_until_complete(first)
+        for _ in range(5):
+            self.loop.run_until_complete(_nothing())
+        for hand in [hand for hand, task in self.tasks.items() if task.done()]:
+            error = self.tasks.pop(hand).exception()
+            assert error is None or isinstance(error, ApiError), repr(error)
+
+    @invariant()
+    def no_host_is_promised_twice(self) -> None:
+        assert min(self._free().values()) >= 0, self._free()
+
+    def _free(self) -> dict[str, int]:
+        """Return how many CPUs of each host are nobody's by what is written."""
+        free = dict.fromkeys(HOSTS, CPUS)
+        for obj in self.server.objects.values():
+            for taken in (self.kind.holding(obj), self.kind.booking(obj)):
+                if taken is not None:
+                    free[taken.host] -= taken.resources.vcpus
+        return free
+
+    def teardown(self) -> None:
+        """End all that is under way, also when the test has failed."""
+        try:
+            self._come_to_rest()
+        finally:
+            for task in self.tasks.values():
+                task.cancel()
+            self.loop.run_until_complete(asyncio.sleep(0))
+            self.loop.close()
+
+    def _come_to_rest(self) -> None:
+        """In the end all is told and tried again: what fits is placed, and no room is lost."""
+        before, rounds = -1, 0
+        while before != self.server.version:
+            before, rounds = self.server.version, rounds + 1
+            assert rounds < 50, "somebody writes for ever"
+            while self.server.late:
+                self.arrive()
+            for name in "abcde":
+                for who in ("placer", "mover"):
+                    self.tell(name, 999)
+                    self.look(who, [name])
+                    while self.server.asked:
+                        self.answer("done", 0)
+                        self.no_host_is_promised_twice()
+                self.carry_out(name)
+                self.tell(name, 999)
+        free, table = self._free(), self.office.ledger.table
+        assert {name: int(table.free[0, cast("int", table.row(name))]) for name in HOSTS} == free
+        for machine in map(self.kind.machine, self.server.objects.values()):
+            assert machine.host or machine.wanted.vcpus > max(free.values()), machine.name
+            missing = machine.wanted.vcpus - (machine.reserved or machine.wanted).vcpus
+            assert not missing or missing > free[cast("str", machine.host)], machine.name
+
+
+def _done(machine: Machine) -> MachineReport:
+    """Return what is told of a machine that is as recorded, where a move brought it."""
+    move, last = machine.move, machine.last_move
+    if move:
+        machine = replace(machine, host=move.target)
+        last = MoveReport(move.id, move.source, move.target, NOON, NOON)
+        last = replace(last, result=MoveResult.SUCCEEDED)
+    runs = (Condition("Ready", "True", "Running", since=NOON),)
+    size = machine.reserved or machine.wanted
+    seen = Observed(machine.uid, machine.name, Power.ON, size)
+    return MachineReport(None, machine.host, size, frozenset(), seen, runs, move=last)
+
+
+async def _nothing() -> None:
+    """Let others go on."""
+
+
+async def _nowhere(_uid: str) -> None:
+    """Nothing exists anywhere that is not recorded."""
+
+
+TestNoHostIsPromisedTwice = Rush.TestCase
+TestNoHostIsPromisedTwice.settings = settings(
+    max_examples=100, stateful_step_count=50, deadline=None
+)
