@@ -139,7 +139,14 @@ def test_an_operator_that_is_killed_while_they_are_put_away_loses_none(stage: Fl
 
 @pytest.mark.parametrize("stage", ["novacron"], indirect=True)
 def test_a_machine_whose_disks_would_be_copied_stays_with_its_snapshots(stage: FleetStage) -> None:
-    """A copy has only what the guest sees: it says so beforehand, and what to do when asked."""
+    """A copy has only what the guest sees: it says so beforehand, and what to do when asked.
+
+    That both hosts see some other storage is of no help.
+    """
+    team = {"name": "team", "pool": "shared", "shared": True}
+    for host in stage.hosts:
+        stage.scene.api.patch_host(host, {"spec": {"libvirt": {"storageClasses": [team]}}})
+        stage.scene.until_host(host, lambda obj: bool(obj["status"].get("storageClasses")))
     obj = run_with_snapshots(stage, "homely")
     stage.scene.until(
         "homely", lambda obj: condition(obj, "LiveMigratable").get("reason") == "HasSnapshots"
