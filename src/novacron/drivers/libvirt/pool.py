@@ -137,7 +137,9 @@ class Pool:
 
     def names(self) -> frozenset[str]:
         """Return the names of all volumes that libvirt knows of."""
-        return frozenset(self.pool.listVolumes())
+        # Not listVolumes, which asks how many there are and then for so many names: while another
+        # volume is made, it leaves out any of them.
+        return frozenset(volume.name() for volume in self.pool.listAllVolumes())
 
     def find(self, name: str) -> libvirt.virStorageVol | None:
         """Return a volume, or None when there is none of this name."""

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import libvirt
 import pytest
@@ -14,6 +14,7 @@ from novacron.drivers.libvirt.pool import Pool, class_pool, open_pool
 from operators import eventually
 
 ROUNDS = 60
+LOOKS = 1000
 CONTENT = bytes(range(256)) * 256
 
 
@@ -37,6 +38,38 @@ def test_two_who_fill_one_volume_at_once_do_each_other_no_harm() -> None:
         pool = open_pool(libvirt.open(daemon.uri), host)
         lost = [n for n in range(ROUNDS) if pool.read(f"volume-{n}") != CONTENT]
     assert lost == []
+
+
+def test_no_volume_is_overlooked_while_others_are_made(tmp_path: Path) -> None:
+    """Or a whole image is taken for the half of one, and what is noted about it goes."""
+    there = {f"volume-{number}" for number in range(20)}
+    with own_daemon() as daemon, ThreadPoolExecutor(1) as other:
+        connection = libvirt.open(daemon.uri)
+        add_pool(connection, "own", tmp_path)
+        pool, end = class_pool(connection, "own"), Event()
+        for name in there:
+            pool.make_empty(name)
+        made = other.submit(make_without_end, daemon.uri, end)
+        try:
+            overlooked = [there - pool.names() for _ in range(LOOKS)]
+        finally:
+            end.set()
+        assert made.result() > 0
+        assert not set().union(*overlooked)
+        connection.close()
+
+
+def make_without_end(uri: str, end: Event) -> int:
+    """Make and remove volumes until somebody says that it is enough; return how many."""
+    connection, count = libvirt.open(uri), 0
+    pool = class_pool(connection, "own")
+    while not end.is_set():
+        pool.make_empty(f"other-{count}")
+        count += 1
+        if not count % 50:
+            pool.remove_all("other-")
+    connection.close()
+    return count
 
 
 def make_slowly(uri: str) -> None:
