@@ -1,7 +1,7 @@
 """The libvirt driver against a real libvirtd and real QEMU guests."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +16,8 @@ from libvirt_daemon import OF_ALL, add_pool, shared_daemon
 from novacron.core.machine import Resources
 from novacron.drivers.libvirt import ClassPool, LibvirtDriver, LibvirtHost
 from novacron.drivers.libvirt.domain import domain_uuid, volume_prefix
+
+__all__ = ["HOST", "UNDER_TEST", "bench_of"]
 
 HOST = "kvm-a"
 
@@ -52,20 +54,34 @@ async def real_time(_: timedelta) -> None:
 
 @asynccontextmanager
 async def bench(directory: Path) -> AsyncIterator[Bench]:
-    opened: list[LibvirtDriver] = []
-
     def connect(uri: str) -> LibvirtDriver:
         classes = {"fast": ClassPool("fast"), "common": ClassPool("common", shared=True)}
         host = LibvirtHost(HOST, uri, network="novacron", storage_classes=classes)
-        opened.append(LibvirtDriver(host, located))
+        return LibvirtDriver(host, located)
+
+    uri = shared_daemon().uri
+    nowhere = f"qemu:///system?socket={directory}/no-such-socket"
+    async with bench_of(uri, connect, uri, nowhere, directory) as found:
+        yield found
+
+
+@asynccontextmanager
+async def bench_of(
+    near: str, connect: Callable[[str], LibvirtDriver], uri: str, nowhere: str, directory: Path
+) -> AsyncIterator[Bench]:
+    """A host to which an outsider sits near, and the driver comes as ``connect`` says."""
+    opened: list[LibvirtDriver] = []
+
+    def connected(uri: str) -> LibvirtDriver:
+        opened.append(connect(uri))
         return opened[-1]
 
-    connection = libvirt.open(shared_daemon().uri)
+    connection = libvirt.open(near)
     pools = [add_pool(connection, name, directory / name) for name in ("fast", "common")]
     yield Bench(
         host=HOST,
-        connect=partial(connect, shared_daemon().uri),
-        connect_broken=partial(connect, f"qemu:///system?socket={directory}/no-such-socket"),
+        connect=partial(connected, uri),
+        connect_broken=partial(connected, nowhere),
         disturb=Outsider(connection),
         pass_time=real_time,
         small=Resources(1, 192, 256),
