@@ -219,6 +219,7 @@ async def insist(call: Callable[[], Any]) -> None:
             return
 
 
+@pytest.mark.full
 async def test_a_restarted_server_amid_five_hundred_objects_costs_nothing(
     new_control_plane: Callable[..., ControlPlane],
 ) -> None:

@@ -138,7 +138,6 @@ class Scenario:
     patch: Object | None = field(default_factory=dict)
     simulation: Object = field(default_factory=dict)
     second_host: bool = False
-    full: bool = False
     with_device: bool = False
     template: Object = field(default_factory=dict)
     volumes: tuple[Object, ...] = ()
@@ -208,8 +207,8 @@ SCENARIOS = (
     Scenario("stop slowly", stopped, patch={"spec": {"running": False}}, simulation=SLOWLY),
     Scenario("delete", gone, patch=None),
     Scenario("delete slowly", gone, patch=None, simulation=SLOWLY),
-    Scenario("move", moved, patch=MOVE, second_host=True, full=True),
-    Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True, full=True),
+    Scenario("move", moved, patch=MOVE, second_host=True),
+    Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True),
     Scenario("move slowly", moved, patch=MOVE, simulation=SLOWLY, second_host=True),
     OF_SNAPSHOTS,
     Scenario(

@@ -233,6 +233,7 @@ def test_killing_the_leader_hands_over(site: Site) -> None:
     assert set(restarts.values()) == {0}
 
 
+@pytest.mark.full
 def test_an_upgrade_rolls_and_no_machine_notices(site: Site) -> None:
     """Kinds first, then one pod after another; a machine never ceases to be ready."""
     before, machine, made = site.ready(), site.machine("first"), site.simulated()
@@ -250,6 +251,7 @@ def test_an_upgrade_rolls_and_no_machine_notices(site: Site) -> None:
     site.until_running("upgraded")
 
 
+@pytest.mark.full
 def test_uninstalling_leaves_kinds_and_machines_for_the_next_operator(site: Site) -> None:
     """Nothing of the operator's stays that could refuse anything; nothing of the user's goes."""
     machine, made = site.machine("first"), site.simulated()

@@ -214,6 +214,7 @@ def _cluster(plane: ControlPlane) -> Iterator[NodeCluster]:
     api.close()
 
 
+@pytest.mark.full
 def test_a_stop_leaves_nothing_and_a_start_brings_everything_back(own):
     """Pods that ran run again; what was never to be restarted has failed."""
     own.start()

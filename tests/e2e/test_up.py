@@ -86,6 +86,7 @@ def test_a_killed_operator_comes_back_by_itself(local_cluster):
     assert local_cluster.pids()["operator"] == supervisor
 
 
+@pytest.mark.full
 def test_everything_killed_is_repaired(local_cluster):
     """A power cut, without the reboot."""
     for pid in local_cluster.pids().values():
@@ -96,6 +97,7 @@ def test_everything_killed_is_repaired(local_cluster):
     assert _running(local_cluster)
 
 
+@pytest.mark.full
 def test_a_reboot_is_repaired_and_strangers_are_left_alone(local_cluster):
     """The process ids of the last boot belong to others now."""
     local_cluster.ok("down")
@@ -269,6 +271,7 @@ def test_a_place_this_user_may_not_use_is_one_sentence(tmp_path):
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.full
 def test_a_killed_up_is_continued_by_the_next(another):
     """Whatever it had started is found again or replaced, never doubled."""
     first = subprocess.Popen(

@@ -111,6 +111,7 @@ def test_the_first_machine_is_a_real_guest(real, welcomed):
         assert address == "10.0.2.15"
 
 
+@pytest.mark.full
 def test_a_second_up_changes_nothing(real):
     """It is what people type when they are not sure."""
     pids, versions, guest = real.pids(), real.versions(), _guest(real)
@@ -122,6 +123,7 @@ def test_a_second_up_changes_nothing(real):
     assert _guest(real) == guest
 
 
+@pytest.mark.full
 def test_a_guest_outlives_hypervisor_and_operator(real):
     """Both are killed with those that watch over them; the guest does not notice."""
     guest, pids, boots = _guest(real), real.pids(), _boots(real)
@@ -144,6 +146,7 @@ def test_a_guest_that_is_killed_is_started_again(real):
     _until(lambda: _boots(real) == [*boots, boots[-1] + 1], "the guest boots again")
 
 
+@pytest.mark.full
 def test_down_leaves_nothing_and_the_next_up_boots_the_same_disk(real):
     """Stopped is stopped, and the data stays."""
     address, boots = _address(real), _boots(real)

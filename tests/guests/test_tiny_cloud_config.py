@@ -171,6 +171,7 @@ def test_the_root_is_as_large_as_its_disk(guest):
     assert int(guest.shell("df -m / | awk 'END {print $2}'")) > 220
 
 
+@pytest.mark.full
 def test_it_restarts_with_its_disk_and_does_nothing_twice(guest):
     """What is done once for an instance is not done again; bootcmd is done at every boot."""
     before = int(guest.shell("cat /var/lib/tiny/boots"))

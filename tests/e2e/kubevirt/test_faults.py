@@ -163,6 +163,7 @@ def test_a_guest_that_fails_is_told_of_until_it_runs(stage: MachineStage) -> Non
     assert condition(running, "VirtualMachineReady")["reason"] == "VMCreated"
 
 
+@pytest.mark.full
 def test_a_machine_that_no_node_has_room_for_waits_for_room(stage: MachineStage) -> None:
     stage.declare("giant", resources={"memory": {"size": "9Ti"}})
     said = stage.until_told("giant", "Ready", "False", "InsufficientResources")

@@ -16,6 +16,7 @@ WRITES_EACH, CLAIMS_EACH = 6, 1
 QUIET_SECONDS = 5
 
 
+@pytest.mark.full
 def test_machines_cost_few_writes_then_none(stage: MachineStage) -> None:
     check_cost(stage, 40, 180)
 

@@ -26,6 +26,7 @@ def result(obj: Object) -> str | None:
     return (obj["status"].get("migration") or {}).get("result")
 
 
+@pytest.mark.full
 def test_a_machine_moves_once_to_the_node_that_was_asked_for(stage: MachineStage) -> None:
     stage.apply_file(EXAMPLES / "56-machine-day-two.yaml")
     before = stage.until_running("steady-vm")

@@ -210,6 +210,7 @@ def test_a_host_that_hangs_does_not_hold_the_user(talker: Talker) -> None:
             assert terminal.ended(10) == 0
 
 
+@pytest.mark.full
 def test_a_host_that_stays_silent_is_told(talker: Talker) -> None:
     """After a quarter of a minute it is no pause any more."""
     with talker.terminal("console", "talker") as terminal:
@@ -355,6 +356,7 @@ def test_a_screen_is_for_this_machine_alone(talker: Talker) -> None:
     assert "no password" in talker.call("vnc", "talker", "--proxy", "0.0.0.0:5901").stderr
 
 
+@pytest.mark.full
 def test_a_guest_that_is_switched_off_ends_it(talker: Talker) -> None:
     """And one that is off has neither console nor screen, but what it said stays."""
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import libvirt
+import pytest
 import yaml
 
 from e2e.libvirt.conftest import MIB, LibvirtStage, Object
@@ -64,6 +65,7 @@ def test_a_guest_boots_obeys_and_goes(real: LibvirtStage) -> None:
     assert real.left_behind() == (set(), set())
 
 
+@pytest.mark.full
 def test_what_a_guest_uses_is_in_its_status_and_among_the_metrics(real: LibvirtStage) -> None:
     """As libvirt tells somebody with virsh: a busy CPU, memory as the guest counts it, its disk."""
     script = "#!/bin/sh\ndd if=/dev/urandom of=/data bs=1M count=8 && sync\nyes >/dev/null &\n"
@@ -317,6 +319,7 @@ def test_a_machine_that_may_not_be_away_is_never_restarted_by_us(real: LibvirtSt
     assert condition(real.scene.until_running("steady"), "RestartRequired")
 
 
+@pytest.mark.full
 def test_recreate_restarts_a_guest_at_once_and_without_it_the_restart_is_announced_first(
     real: LibvirtStage,
 ) -> None:
