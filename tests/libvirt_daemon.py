@@ -161,10 +161,12 @@ class LibvirtDaemon:
 
 
 @contextmanager
-def own_daemon(settings: Mapping[str, str] | None = None) -> Iterator[LibvirtDaemon]:
+def own_daemon(
+    settings: Mapping[str, str] | None = None, *, before: str = ""
+) -> Iterator[LibvirtDaemon]:
     """Start a daemon for tests that break it, or that need it to be otherwise."""
     with tempfile.TemporaryDirectory(prefix="novacron-libvirt-") as directory:
-        daemon = LibvirtDaemon(Path(directory), settings=settings or {})
+        daemon = LibvirtDaemon(Path(directory), before=before, settings=settings or {})
         try:
             yield daemon.start()
         finally:

@@ -10,11 +10,12 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from shlex import quote
 
 from certificates import Authority
 from libvirt_daemon import LibvirtDaemon, own_daemon
@@ -67,8 +68,8 @@ class FarHost:
 
 
 @contextmanager
-def far_host() -> Iterator[FarHost]:
-    """Start a host and both ways to it."""
+def far_host(hidden: Iterable[Path] = ()) -> Iterator[FarHost]:
+    """Start a host and both ways to it; directories that are hidden are empty there."""
     with tempfile.TemporaryDirectory(prefix="novacron-far-") as name:
         directory = Path(name)
         authority = Authority("far hosts")
@@ -87,7 +88,8 @@ def far_host() -> Iterator[FarHost]:
             "cert_file": str(directory / "crt.pem"),
             "key_file": str(directory / "key.pem"),
         }
-        with own_daemon(settings) as daemon:
+        empty = "; ".join(f"mount -n -t tmpfs none {quote(str(place))}" for place in hidden)
+        with own_daemon(settings, before=empty) as daemon:
             host = FarHost(daemon, authority, directory, port, free_port([port]))
             sshd = _start_sshd(host)
             try:

@@ -7,6 +7,7 @@ import base64
 import gc
 import json
 import logging
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from certificates import Authority
-from guest_images import directory_with_tiny
+from guest_images import built_in
 from libvirt_far import FarHost, Secret, far_host
 from local_cluster import processes_under
 from novacron.app.libvirt import libvirt_driver
@@ -38,10 +39,23 @@ NAME = "of-the-host"
 
 
 @pytest.fixture(scope="module")
-def far() -> Iterator[FarHost]:
-    """One host for all tests of this module."""
-    with far_host() as host:
+def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FarHost]:
+    """One host for all tests of this module, which has no file that the operator works with.
+
+    Neither images nor scratch: a path of them that is handed to it leads nowhere.
+    """
+    with far_host([tmp_path_factory.getbasetemp()]) as host:
         yield host
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The operator's images; not links to where the far host could follow them."""
+    image = built_in("tiny")
+    assert image is not None
+    directory = tmp_path_factory.mktemp("images")
+    shutil.copy(image, directory / "tiny.qcow2")
+    return directory
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +75,8 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def reach(control_plane, namespace, tmp_path):
+def reach(control_plane, namespace, images):
     """Make a driver as the operator does: from a Host and a Secret in the operator's namespace."""
-    images = directory_with_tiny(tmp_path / "images")
     settings = Settings(namespace=namespace, images_directory=images)
 
     @asynccontextmanager
@@ -85,6 +98,14 @@ def reach(control_plane, namespace, tmp_path):
             await driver.close()
 
     return reached
+
+
+def test_a_far_host_sees_no_file_of_the_operators(far, images, scratch):
+    """Else a path that means something here only would go unnoticed."""
+    for place in (scratch, images, images / "tiny.qcow2"):
+        assert place.exists()
+        done = subprocess.run(far.daemon.inside("test", "-e", str(place)), check=False)
+        assert done.returncode == 1, place
 
 
 Way = Callable[[FarHost], tuple[str, Secret]]
