@@ -16,6 +16,7 @@ from e2e.libvirt.conftest import DEAF
 from image_server import ImageServer, image_server
 from libvirt_daemon import OF_ALL, LibvirtDaemon
 from machines import host, virtual_machine
+from novacron.drivers.libvirt.shelf import Shelf, key_of
 from novacron.localcluster.controlplane import ControlPlane
 
 Object = dict[str, Any]
@@ -90,7 +91,29 @@ class Real:
         }
         assert having <= data
         check_kept({name.removeprefix("volume-") for name in data - having}, objects, self.begun)
+        self.check_images(Shelf(frozenset(pool.listVolumes())), objects)
         connection.close()
+
+    def check_images(self, shelf: Shelf, objects: dict[str, Object]) -> None:
+        """See that the images are whole, those that machines brought for themselves also once."""
+        assert not shelf.unfinished()
+        assert not list(shelf.stale())
+        for namespace in objects:
+            if "new image" not in self.begun[namespace].name:
+                continue
+            path = f"/{namespace}.raw"
+            of_it = f"-{key_of(self.images.url + path)}-"
+            [image] = [each for each in shelf.images() if of_it in each.volume]
+            assert shelf.from_source(self.images.url + path) == image
+            file, served = self.daemon.directory / "lib/novacron" / image.volume, self.images.files
+            if image.format == "raw":
+                assert file.read_bytes() == served[path]
+                continue
+            foreign = self.daemon.directory / "served.vmdk"
+            foreign.write_bytes(served[path])
+            compare = ["qemu-img", "compare", "-f", "qcow2", "-F", "vmdk", file, foreign]
+            subprocess.run(compare, check=True, stdout=subprocess.DEVNULL)
+            assert image.virtual_bytes == 2 * len(DEAF)
 
 
 @pytest.fixture
