@@ -157,7 +157,8 @@ class Rush(RuleBasedStateMachine):
     def _finish(self) -> None:
         """Tell everybody all, and have all be tried again until nothing changes any more."""
         before, rounds = -1, 0
-        while before != self.server.version:
+        # In the first round those may end, and fail, who were at it before.
+        while before != self.server.version or rounds < 2:
             before, rounds = self.server.version, rounds + 1
             assert rounds < 50, "somebody writes for ever"
             while self.server.late:

@@ -14,10 +14,10 @@ from novacron.controllers.bids import Bid, Refused, bid_of, live_or_not
 from novacron.controllers.evictions import EVICTION_BLOCKED, blocked, stays_put
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import PlacedKind
-from novacron.controllers.waiting import WaitingRoom, assumed
+from novacron.controllers.waiting import Promises, WaitingRoom
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.errors import Rejected
-from novacron.core.machine import Machine
+from novacron.core.machine import Machine, Resources
 from novacron.core.migration import HOST_LOST
 from novacron.core.move import Move, MoveReport, MoveResult
 from novacron.core.placement import placement_of
@@ -49,6 +49,7 @@ class Mover:
     # Those who wait for room, or for others to move first.
     _waiting: WaitingRoom = field(init=False)
     _left: set[str] = field(default_factory=set)
+    _promises: Promises = field(default_factory=Promises)
 
     def __post_init__(self) -> None:
         self._waiting = WaitingRoom(self.queue)
@@ -120,9 +121,13 @@ class Mover:
         if obj is None or not self.ledger.is_assumed_move(obj["metadata"]["uid"]):
             return obj
         # An earlier decision got no answer. The server knows.
-        obj = await self.writer.fresh(key)
-        if obj is not None:
-            self.ledger.settle_move(obj, self.kind)
+        uid, obj = obj["metadata"]["uid"], await self.writer.fresh(key)
+        if obj is None or obj["metadata"]["uid"] != uid:
+            self._promises.forget(uid)
+            return obj
+        if await self._promises.renew(obj, written=partial(self.ledger.move_written, uid)):
+            return self.writer.cache.get(key)
+        self.ledger.settle_move(obj, self.kind)
         return obj
 
     async def _decide(self, obj: Object, machine: Machine, bid: Bid) -> timedelta | None:
@@ -139,13 +144,16 @@ class Mover:
         live = left_there or live_or_not(machine, bid, self.ledger.declared.get(machine.host))
         if isinstance(live, Refused):
             return await self._refuse(obj, machine, bid, live)
-        decision, live = self._choose(machine, bid, live=live)
+        # Its new host has to have room for what it still has, too: it shrinks when it is there.
+        holding = self.kind.holding(obj)
+        taking = holding.resources if holding else machine.wanted
+        decision, live = self._choose(replace(machine, reserved=taking), bid, live=live)
         if not isinstance(decision, Placed):
             return await self._refuse(obj, machine, bid, Refused("NoHostFits", one_line(decision)))
         version = obj["metadata"]["resourceVersion"]
         to, devices = decision.host, decision.devices
         move = Move(version, machine.host, to, live, bid.lost, bid.why, devices)
-        await self._record(obj, machine, move)
+        await self._record(obj, machine, move, taking)
         return None
 
     def _left_there(self, machine: Machine, bid: Bid) -> Refused | timedelta | None:
@@ -181,16 +189,17 @@ class Mover:
         # One that was only refused waits for room, and is asked when there is some.
         return left if left > timedelta(0) and last.result is not MoveResult.REFUSED else None
 
-    async def _record(self, obj: Object, machine: Machine, move: Move) -> None:
-        reserved = machine.reserved or machine.wanted
+    async def _record(self, obj: Object, machine: Machine, move: Move, taking: Resources) -> None:
         devices = tuple(device.address for device in move.devices)
-        held = Held(move.target, reserved, machine.neighbour, devices)
+        held = Held(move.target, taking, machine.neighbour, devices)
         self.ledger.assume_move(machine.uid, held)
-        with assumed(
+        moving = self.kind.moving(obj, placement_of(machine), move)
+        await self._promises.keep(
+            obj,
+            partial(self.writer.replace, moving),
             undo=partial(self.ledger.undo_move, machine.uid),
             written=partial(self.ledger.move_written, machine.uid),
-        ):
-            await self.writer.replace(self.kind.moving(obj, placement_of(machine), move))
+        )
 
     async def _refuse(
         self, obj: Object, machine: Machine, bid: Bid, refused: Refused

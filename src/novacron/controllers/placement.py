@@ -6,14 +6,13 @@ with our finalizer, before anything is made; the machine's own controller acts o
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import PlacedKind
-from novacron.controllers.waiting import WaitingRoom, assumed
+from novacron.controllers.waiting import Promises, WaitingRoom, Write
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.devices import HostDevice
 from novacron.core.errors import Rejected, Unreachable
@@ -46,6 +45,7 @@ class Placer:
     queue: Queue
     locate: Callable[[str], Awaitable[str | None]]
     _waiting: WaitingRoom = field(init=False)
+    _promises: Promises = field(default_factory=Promises)
     # Those of them who wait for another machine to be near to.
     _lonely: set[Key] = field(default_factory=set)
 
@@ -84,11 +84,14 @@ class Placer:
         obj = self.writer.cache.get(key)
         if obj is None or not self.ledger.is_assumed(obj["metadata"]["uid"]):
             return obj
-        # An earlier decision got no answer. The server knows, and whatever is written next
-        # carries the version it tells, so that a late arrival of the earlier one is a conflict.
-        obj = await self.writer.fresh(key)
-        if obj:
-            self.ledger.undo(obj["metadata"]["uid"], self.ledger.held(obj, self.kind))
+        # An earlier decision got no answer. The server knows.
+        uid, obj = obj["metadata"]["uid"], await self.writer.fresh(key)
+        if obj is None or obj["metadata"]["uid"] != uid:
+            self._promises.forget(uid)
+            return obj
+        if await self._promises.renew(obj, written=partial(self.ledger.written, uid)):
+            return self.writer.cache.get(key)
+        self.ledger.undo(uid, self.ledger.held(obj, self.kind))
         return obj
 
     async def _place(self, obj: Object, machine: Machine) -> timedelta | None:
@@ -150,18 +153,18 @@ class Placer:
         # Until the machine has shrunk it holds the old amount too; the cache tells when it has.
         both = machine.wanted.covering(reserved)
         self.ledger.assume(machine.uid, before._replace(resources=both))
-        with self._assumed(machine.uid, before):
-            await self._write(obj, granted, None)
+        await self._promise(obj, before, partial(self._write, obj, granted, None))
 
     async def _record(self, obj: Object, machine: Machine, placement: Placement) -> None:
         held = _held(machine, placement.host, machine.wanted, placement.devices)
         self.ledger.assume(machine.uid, held)
-        with self._assumed(machine.uid, None):
-            await self.writer.replace(self.kind.placed(obj, placement))
+        placed = self.kind.placed(obj, placement)
+        await self._promise(obj, None, partial(self.writer.replace, placed))
 
-    def _assumed(self, uid: str, before: Held | None) -> AbstractContextManager[None]:
+    async def _promise(self, obj: Object, before: Held | None, write: Write) -> None:
+        uid = obj["metadata"]["uid"]
         undo, written = partial(self.ledger.undo, uid, before), partial(self.ledger.written, uid)
-        return assumed(undo=undo, written=written)
+        await self._promises.keep(obj, write, undo=undo, written=written)
 
     async def _write(self, obj: Object, machine: Machine, trouble: Condition | None) -> None:
         claims: dict[str, Condition | None] = {"Placed": trouble or placed_of(machine)}

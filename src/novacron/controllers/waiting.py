@@ -1,16 +1,17 @@
 """How decisions wait: machines for room, and the ledger for the API server's answer."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from novacron.runtime.errors import Overloaded, Unreachable
 from novacron.runtime.queue import Queue
-from novacron.runtime.resource import Key
+from novacron.runtime.resource import Key, Object
 
-__all__ = ["WaitingRoom", "assumed"]
+__all__ = ["Promises", "WaitingRoom", "Write"]
+
+Write = Callable[[], Awaitable[object]]
 
 # Room comes and goes in bursts; those who wait for it are asked once a second at most.
 PATIENCE = timedelta(seconds=1)
@@ -44,14 +45,50 @@ class WaitingRoom:
             self.queue.add(key)
 
 
-@contextmanager
-def assumed(*, undo: Callable[[], None], written: Callable[[], None]) -> Iterator[None]:
-    """Keep what the ledger assumed while it is written down, unless that surely failed."""
-    try:
-        yield
-    except (Unreachable, Overloaded):
-        raise  # it may have been written all the same; the next round asks the server
-    except BaseException:
-        undo()
-        raise
-    written()
+@dataclass(slots=True)
+class Promises:
+    """Writes by which what the ledger assumed becomes true, and those that got no answer.
+
+    One of those may still come to the API server, as long as nothing else was written to its
+    object: until then it is made again, and nothing is decided anew, or what it takes could be
+    promised to somebody else meanwhile.
+    """
+
+    _unanswered: dict[str, tuple[str, Write]] = field(default_factory=dict)
+
+    async def keep(
+        self, obj: Object, write: Write, *, undo: Callable[[], None], written: Callable[[], None]
+    ) -> None:
+        """Write what was assumed, and take it back if that surely failed."""
+        uid, version = _at(obj)
+        try:
+            await write()
+        except (Unreachable, Overloaded):
+            self._unanswered[uid] = version, write
+            raise  # it may have been written all the same; the next round asks the server
+        except BaseException:
+            undo()
+            raise
+        self._unanswered.pop(uid, None)
+        written()
+
+    async def renew(self, obj: Object, *, written: Callable[[], None]) -> bool:
+        """Write once more what got no answer, if it can still come; say whether it could."""
+        uid, version = _at(obj)
+        before, write = self._unanswered.get(uid, ("", None))
+        if write is None or before != version:
+            self._unanswered.pop(uid, None)
+            return False
+        await write()  # should it fail: who knows which of the two has come
+        self._unanswered.pop(uid, None)
+        written()
+        return True
+
+    def forget(self, uid: str) -> None:
+        """Forget what was promised to a machine that is no more."""
+        self._unanswered.pop(uid, None)
+
+
+def _at(obj: Object) -> tuple[str, str]:
+    metadata = obj["metadata"]
+    return metadata["uid"], metadata["resourceVersion"]

@@ -69,3 +69,34 @@ async def test_what_is_refused_does_not_have_an_older_move_forgotten(office: Off
     office.add_machine("m", "a", {MIGRATE_TO: "nowhere"}, migration=last)
     said = await told(office)
     assert (said["result"], said["id"]) == ("Refused", "7")
+
+
+async def test_a_machine_that_is_to_shrink_travels_with_what_it_still_has(office: Office) -> None:
+    """It arrives as large as it is, and shrinks there: its new host has to have room for that."""
+    office.add_host("b")
+    office.add_machine("other", "b", {}, reservation=amounts(5))
+    office.add_machine("m", "a", {MIGRATE_TO: "b"}, reservation=amounts(2), resources=has(4))
+    said = await told(office)
+    assert (said["result"], said["reason"]) == ("Refused", "NoHostFits")
+    assert "4 asked, 3 free" in said["message"]
+
+
+async def test_room_is_kept_for_all_that_a_machine_has_where_it_goes(office: Office) -> None:
+    """Until it has shrunk there, which its status tells."""
+    office.add_host("b")
+    office.add_machine("m", "a", {MIGRATE_TO: "b"}, reservation=amounts(2), resources=has(4))
+    await office.mover.reconcile(Key("n", "m"))
+    office.add_machine("late", "a", {MIGRATE_TO: "b"}, reservation=amounts(5))
+    await office.mover.reconcile(Key("n", "late"))
+    said = office.machine("late")["status"]["migration"]
+    assert (said["result"], said["reason"]) == ("Refused", "NoHostFits")
+
+
+def amounts(cpu: int) -> dict[str, Any]:
+    """Return what is reserved for a machine with so many CPUs."""
+    return {"cpu": cpu, "memory": "1Gi", "disk": "10Gi"}
+
+
+def has(cpu: int) -> dict[str, Any]:
+    """Return what a status tells of a machine with so many CPUs."""
+    return {name: {"available": amount} for name, amount in amounts(cpu).items()}
