@@ -16,18 +16,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from machines import virtual_machine
-from novacron.controllers.placement import Placer
 from novacron.core.conditions import Condition
 from novacron.core.machine import Machine, Observed, Power
 from novacron.core.move import MoveReport, MoveResult
 from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
 from novacron.families.move_record import MIGRATE_TO, STOP_ALLOWED
-from novacron.runtime.client import Client
 from novacron.runtime.errors import ApiError, Conflict, NotFound
-from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key
-from novacron.runtime.writer import Writer
 from unit.controllers.faltering import FalteringPaper
 from unit.controllers.office import NOON, ROOM, Office
 
@@ -50,16 +46,6 @@ class Rush(RuleBasedStateMachine):
         self.kind, self.made = self.office.kind, 0
         for name in HOSTS:
             self.office.add_host(name)
-        writer = Writer(cast("Client", self.server), self.office.machines, "placement")
-        self.placer = Placer(
-            self.kind,
-            writer,
-            self.office.ledger,
-            self.office.events,
-            lambda: NOON,
-            Queue(),
-            _nowhere,
-        )
         self.tasks: dict[tuple[str, str], asyncio.Task[timedelta | None]] = {}
 
     @rule(name=NAMES, cpu=SIZES, known=st.booleans())
@@ -229,10 +215,6 @@ def _done(machine: Machine) -> MachineReport:
 
 async def _nothing() -> None:
     """Let others go on."""
-
-
-async def _nowhere(_uid: str) -> None:
-    """Nothing exists anywhere that is not recorded."""
 
 
 TestNoHostIsPromisedTwice = Rush.TestCase

@@ -11,6 +11,7 @@ from novacron.controllers.host import HostController
 from novacron.controllers.kept import VolumeHolders
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.mover import Mover
+from novacron.controllers.placement import Placer
 from novacron.core.host import NodeMarks
 from novacron.families.novacron.translate import VirtualMachineKind
 from novacron.runtime.cache import Cache
@@ -68,6 +69,8 @@ class Office:
         clock = {"now": lambda: self.now, "queue": Queue()}
         grace = timedelta(minutes=1)
         self.mover = Mover(self.kind, writer, self.ledger, self.events, grace=grace, **clock)  # type: ignore[arg-type]
+        placing = Writer(self._client, self.machines, "placement")
+        self.placer = Placer(self.kind, placing, self.ledger, self.events, locate=_nowhere, **clock)  # type: ignore[arg-type]
         self.host_controller = HostController(
             HOST_KIND,
             Writer(self._client, self.hosts, "host"),
@@ -121,3 +124,7 @@ class Office:
 
 async def _unmarked(_node: str) -> NodeMarks:
     return NodeMarks()
+
+
+async def _nowhere(_uid: str) -> None:
+    """Nothing exists anywhere that is not recorded."""

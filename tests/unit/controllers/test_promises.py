@@ -2,19 +2,14 @@
 
 import asyncio
 from datetime import timedelta
-from typing import cast
 
 import pytest
 
 from machines import virtual_machine
-from novacron.controllers.placement import Placer
-from novacron.runtime.client import Client
 from novacron.runtime.errors import Conflict, Unreachable
-from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key
-from novacron.runtime.writer import Writer
 from unit.controllers.faltering import FalteringPaper
-from unit.controllers.office import NOON, Office
+from unit.controllers.office import Office
 
 Task = asyncio.Task[timedelta | None]
 
@@ -26,16 +21,6 @@ class Two:
         self.server = FalteringPaper()
         self.office = Office(self.server)
         self.office.add_host("a")
-        writer = Writer(cast("Client", self.server), self.office.machines, "placement")
-        self.placer = Placer(
-            self.office.kind,
-            writer,
-            self.office.ledger,
-            self.office.events,
-            lambda: NOON,
-            Queue(),
-            _nowhere,
-        )
         for name in ("first", "second"):
             body = virtual_machine(name, "n", cpu=5)
             body["metadata"] |= {"uid": name, "finalizers": [], "annotations": {}}
@@ -43,7 +28,7 @@ class Two:
 
     async def look(self, name: str) -> Task:
         """Have the placer look at a machine, up to its next question."""
-        task = asyncio.create_task(self.placer.reconcile(Key("n", name)))
+        task = asyncio.create_task(self.office.placer.reconcile(Key("n", name)))
         await asyncio.sleep(0)
         return task
 
@@ -114,7 +99,3 @@ async def test_what_can_come_no_more_is_decided_anew(two: Two) -> None:
     await two.answer("done")
     await second
     assert two.placed() == ["second"]
-
-
-async def _nowhere(_uid: str) -> None:
-    """Nothing exists anywhere that is not recorded."""
