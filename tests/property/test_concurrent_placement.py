@@ -97,7 +97,7 @@ class Rush(RuleBasedStateMachine):
     @rule(who=st.sampled_from(["placer", "mover"]), names=SEVERAL)
     def look(self, who: str, names: list[str]) -> None:
         """Have hands begin with machines that no other hand of the same one is at."""
-        reconcile = {"placer": self.placer, "mover": self.office.mover}[who].reconcile
+        reconcile = {"placer": self.office.placer, "mover": self.office.mover}[who].reconcile
         for name in names:
             if (who, name) not in self.tasks:
                 self.tasks[who, name] = self.loop.create_task(reconcile(Key("n", name)))
