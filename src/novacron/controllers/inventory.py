@@ -58,9 +58,16 @@ class InventoryWatch:
                     self._looking.add(host)
                     looks.create_task(self._look(host))
                 self._forget_all_but(hosts)
-                troubled = any(self.drivers.trouble(host) for host in hosts)
-                pause = min(TROUBLE_AGAIN, self.interval) if troubled else self.interval
-                await self.sleep(pause.total_seconds())
+                await self.sleep(self._pause(hosts))
+
+    def _pause(self, hosts: Iterable[str]) -> float:
+        """Return how long nobody is to be asked: those who are silent are not waited for."""
+        now = asyncio.get_running_loop().time()
+        ends = {now + self.interval.total_seconds()}
+        if any(self.drivers.trouble(host) for host in hosts):
+            ends.add(now + TROUBLE_AGAIN.total_seconds())
+        ends |= {due for host, due in self._due.items() if host not in self._looking}
+        return min(ends) - now
 
     def _to_be_asked(self, hosts: Iterable[str]) -> list[str]:
         """Return who is to be asked now: each once in an interval, and who is silent more often.

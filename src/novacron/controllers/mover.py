@@ -119,11 +119,12 @@ class Mover:
     async def _fetch(self, key: Key) -> Object | None:
         obj = self.writer.cache.get(key)
         if obj is None or not self.ledger.is_assumed_move(obj["metadata"]["uid"]):
+            self._promises.forget(key)
             return obj
         # An earlier decision got no answer. The server knows.
         uid, obj = obj["metadata"]["uid"], await self.writer.fresh(key)
         if obj is None or obj["metadata"]["uid"] != uid:
-            self._promises.forget(uid)
+            self._promises.forget(key)
             return obj
         if await self._promises.renew(obj, written=partial(self.ledger.move_written, uid)):
             return self.writer.cache.get(key)

@@ -83,11 +83,12 @@ class Placer:
     async def _fetch(self, key: Key) -> Object | None:
         obj = self.writer.cache.get(key)
         if obj is None or not self.ledger.is_assumed(obj["metadata"]["uid"]):
+            self._promises.forget(key)
             return obj
         # An earlier decision got no answer. The server knows.
         uid, obj = obj["metadata"]["uid"], await self.writer.fresh(key)
         if obj is None or obj["metadata"]["uid"] != uid:
-            self._promises.forget(uid)
+            self._promises.forget(key)
             return obj
         if await self._promises.renew(obj, written=partial(self.ledger.written, uid)):
             return self.writer.cache.get(key)

@@ -7,11 +7,13 @@ from datetime import timedelta
 
 from novacron.runtime.errors import Overloaded, Unreachable
 from novacron.runtime.queue import Queue
-from novacron.runtime.resource import Key, Object
+from novacron.runtime.resource import Key, Object, key_of
 
 __all__ = ["Promises", "WaitingRoom", "Write"]
 
 Write = Callable[[], Awaitable[object]]
+# Of which object, and which state of it.
+Version = tuple[str, str]
 
 # Room comes and goes in bursts; those who wait for it are asked once a second at most.
 PATIENCE = timedelta(seconds=1)
@@ -54,41 +56,41 @@ class Promises:
     promised to somebody else meanwhile.
     """
 
-    _unanswered: dict[str, tuple[str, Write]] = field(default_factory=dict)
+    _unanswered: dict[Key, tuple[Version, Write]] = field(default_factory=dict)
 
     async def keep(
         self, obj: Object, write: Write, *, undo: Callable[[], None], written: Callable[[], None]
     ) -> None:
         """Write what was assumed, and take it back if that surely failed."""
-        uid, version = _at(obj)
+        key, version = _at(obj)
         try:
             await write()
         except (Unreachable, Overloaded):
-            self._unanswered[uid] = version, write
+            self._unanswered[key] = version, write
             raise  # it may have been written all the same; the next round asks the server
         except BaseException:
             undo()
             raise
-        self._unanswered.pop(uid, None)
+        self.forget(key)
         written()
 
     async def renew(self, obj: Object, *, written: Callable[[], None]) -> bool:
         """Write once more what got no answer, if it can still come; say whether it could."""
-        uid, version = _at(obj)
-        before, write = self._unanswered.get(uid, ("", None))
+        key, version = _at(obj)
+        before, write = self._unanswered.get(key, (None, None))
         if write is None or before != version:
-            self._unanswered.pop(uid, None)
+            self.forget(key)
             return False
         await write()  # should it fail: who knows which of the two has come
-        self._unanswered.pop(uid, None)
+        self.forget(key)
         written()
         return True
 
-    def forget(self, uid: str) -> None:
-        """Forget what was promised to a machine that is no more."""
-        self._unanswered.pop(uid, None)
+    def forget(self, key: Key) -> None:
+        """Forget what was promised to one that is no more, or of which all is known by now."""
+        self._unanswered.pop(key, None)
 
 
-def _at(obj: Object) -> tuple[str, str]:
+def _at(obj: Object) -> tuple[Key, Version]:
     metadata = obj["metadata"]
-    return metadata["uid"], metadata["resourceVersion"]
+    return key_of(obj), (metadata["uid"], metadata["resourceVersion"])

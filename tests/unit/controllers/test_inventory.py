@@ -49,10 +49,11 @@ class Watched:
         )
         self.troubled: set[str] = set()
         self.names, self.rounds = ["a"], 1
+        self.pauses: list[float] = []
 
     async def pause(self, seconds: float) -> None:
         """End the rounds that are under test, once all of the last has been done."""
-        del seconds
+        self.pauses.append(seconds)
         await asyncio.sleep(0.2)
         self.rounds -= 1
         if not self.rounds:
@@ -198,6 +199,16 @@ async def test_a_silent_host_has_no_other_asked_more_often(watched: Watched) -> 
     watched.watch._due.clear()
     await watched.goes_round(2)
     assert sorted(watched.asked) == ["a", "a", "b", "b"]
+
+
+async def test_a_host_is_asked_when_it_is_due_and_not_an_interval_after_the_last_round(
+    watched: Watched,
+) -> None:
+    """A silent host has rounds made in between, and when it answers again they come more seldom."""
+    watched.ledger.assume(watched.world.machine.uid, Held("a", watched.world.machine.wanted))
+    watched.watch._due["a"] = asyncio.get_running_loop().time() + 10
+    assert not await watched.goes_round()
+    assert watched.pauses == [pytest.approx(10, abs=1)]
 
 
 async def test_all_machines_of_a_host_are_looked_at_that_is_declared_otherwise(

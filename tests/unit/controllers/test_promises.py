@@ -99,3 +99,12 @@ async def test_what_can_come_no_more_is_decided_anew(two: Two) -> None:
     await two.answer("done")
     await second
     assert two.placed() == ["second"]
+
+
+async def test_of_what_got_no_answer_nothing_is_kept_when_the_machine_is_gone(two: Two) -> None:
+    """Nobody asks for it again."""
+    assert two.office.placer._promises._unanswered
+    obj = two.server.objects.pop(Key("n", "first"))
+    two.office.machines.gone(two.server.numbered(obj))
+    assert (await two.look("first")).done()
+    assert not two.office.placer._promises._unanswered

@@ -25,7 +25,7 @@ from novacron.drivers.libvirt.belongings import (
 )
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.domain import console_log, console_past, root_volume, volume_prefix
-from novacron.drivers.libvirt.look import INCOMING, find
+from novacron.drivers.libvirt.look import find
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.snapshot_book import take_out
 from novacron.drivers.libvirt.storage import COMING
@@ -142,7 +142,7 @@ def settled(
     """Make a machine that has come one of the host's own."""
     uid = plan.ref.uid
     domain = find(builder.pool.connection, uid)
-    if domain is None or (domain.state, domain.reason) == INCOMING:
+    if domain is None or domain.is_coming:
         raise Busy(f"{plan.ref.name} is not on host {builder.host.name} yet")
     took = _took(domain.handle) if domain.power is Power.ON else MoveProgress(WHOLE)
     if not live and domain.power is Power.ON:

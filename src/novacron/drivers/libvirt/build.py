@@ -41,7 +41,7 @@ from novacron.drivers.libvirt.standstill import resumed
 from novacron.drivers.libvirt.stock import InStock
 from novacron.drivers.libvirt.storage import Storage
 from novacron.drivers.libvirt.volume_plugging import Plugging
-from novacron.drivers.libvirt.writing import MOST_LIVE_VCPUS, Writing, wired
+from novacron.drivers.libvirt.writing import MOST_LIVE_VCPUS, Writing, note_guest, wired
 
 __all__ = ["Builder"]
 
@@ -90,8 +90,9 @@ class Builder:
         if not self.has_root(domain.uid):
             raise Rejected(
                 f"its disk {root_volume(domain.uid)} is not in pool {self.host.pool} of host "
-                f"{self.host.name} any more: mount the pool's storage or put the file back; or "
-                "delete the machine, and what was on its disk is given up",
+                f"{self.host.name} any more: mount the pool's storage or put the file back; only "
+                "if it is gone for good, delete the machine, which removes nothing from storage "
+                "that is not mounted",
                 reason="DiskLost",
                 again=LOOK_AGAIN,
             )
@@ -117,8 +118,10 @@ class Builder:
         self._ensure_network(port_of(self.host, nic) for nic in plan.nics)
         volumes = self._volumes_for(plan)
         name = domain.configured.name if domain else plain_name(plan.ref)
+        # It may come back to a disk that it had before, here or on another host.
+        begun = self.has_root(plan.ref.uid) or (domain is not None and domain.configured.mark.begun)
         try:
-            handle, written = self._writing.new(plan, name, seed.name, volumes)
+            handle, written = self._writing.new(plan, name, seed.name, volumes, begun=begun)
         except libvirt.libvirtError:
             if domain is not None:
                 raise
@@ -126,7 +129,7 @@ class Builder:
             if there := find(self.connection, plan.ref.uid):
                 return there
             name = self._free_name(plan)
-            handle, written = self._writing.new(plan, name, seed.name, volumes)
+            handle, written = self._writing.new(plan, name, seed.name, volumes, begun=begun)
         if domain is not None:
             return replace(domain, configured=written)
         off = (libvirt.VIR_DOMAIN_SHUTOFF, libvirt.VIR_DOMAIN_SHUTOFF_UNKNOWN)
@@ -141,7 +144,7 @@ class Builder:
         self._sow(seed)
         self.pool.fill(console_log(plan.ref.uid), 0, [])
 
-    def complete(self, plan: MachinePlan, image: InStock, domain: Domain | None) -> None:
+    def complete(self, plan: MachinePlan, image: InStock, domain: Domain) -> Domain:
         """Give a machine its first disk; one that is there has the guest's data and stays."""
         uid, size = plan.ref.uid, plan.resources
         if image.virtual_bytes > size.disk_mib * MIB:
@@ -150,23 +153,22 @@ class Builder:
                 f"image {plan.image} needs a disk of {needs}Mi, not {size.disk_mib}Mi",
                 reason="DiskTooSmall",
             )
-        if domain is not None:
-            self._plugging.make(domain.handle, domain.configured.mark)
+        domain = domain.marked(self._plugging.make(domain.handle, domain.configured.mark))
         new = self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
-        if domain is not None and not new:
+        if not new:
             take_out(self.pool, domain)
-        if new and self.pool.find(image.volume) is None:
+        elif self.pool.find(image.volume) is None:
             # Somebody made room at this very moment; nothing was written to the disk yet.
             self.pool.remove(root_volume(uid))
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
+        return domain
 
     def start(self, domain: Domain) -> Domain:
         """Start a guest, or have it go on; its network may have been taken down meanwhile."""
         if domain.power is Power.ON:
             return resumed(domain)
         self._ensure_network(each.port for each in domain.configured.plugged)
-        if not domain.configured.mark.begun:
-            domain = _to_begin(domain)
+        domain = note_guest(domain)
         domain.handle.createWithFlags()  # as create(), which asks for its number as well
         return domain.started()
 
@@ -274,13 +276,6 @@ class Builder:
         plug_memory(domain.handle, domain.running.memory_mib, plan.resources.memory_mib)
         mark = replace(domain.running.mark, disk_mib=plan.resources.disk_mib)
         set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_LIVE)
-
-
-def _to_begin(domain: Domain) -> Domain:
-    """Write down that there is a guest from now on whose data are not to be lost."""
-    mark = replace(domain.configured.mark, begun=True)
-    set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
-    return replace(domain, configured=replace(domain.configured, mark=mark))
 
 
 def _unless_gone(action: Callable[[], object], *also: int) -> None:

@@ -208,16 +208,16 @@ class Building:
 
 def made_at_once(
     builder: Builder, stock: Stock, plan: MachinePlan, seed: Seed, image: InStock, domain: Domain
-) -> bool:
+) -> Domain | None:
     """Give a machine all it needs; what fails is to be tried again, and told, by ``Building``."""
     try:
         builder.furnish(plan, seed)
-        builder.complete(plan, image, domain)
+        domain = builder.complete(plan, image, domain)
         stock.used(builder.pool, image)
     except (DriverError, libvirt.libvirtError) as error:
         log.debug("%s is made in more than one go: %s", plan.ref.name, error)
-        return False
-    return True
+        return None
+    return domain
 
 
 def started_at_once(builder: Builder, domain: Domain) -> Domain:
@@ -240,4 +240,6 @@ def _furnished(builder: Builder, plan: MachinePlan) -> bool:
 
 
 def _completed(builder: Builder, plan: MachinePlan, image: InStock) -> None:
-    builder.complete(plan, image, find(builder.connection, plan.ref.uid))
+    if (domain := find(builder.connection, plan.ref.uid)) is None:
+        raise Busy(f"somebody removed {plan.ref.name} while it was made")
+    builder.complete(plan, image, domain)

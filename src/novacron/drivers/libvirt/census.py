@@ -1,8 +1,11 @@
 """A look at all machines of a host at once, which is made again and again."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+
+import libvirt
 
 from novacron.core.machine import Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
@@ -18,8 +21,11 @@ from novacron.drivers.libvirt.look import (
 )
 from novacron.drivers.libvirt.standstill import hindrance
 from novacron.drivers.libvirt.usage import Meter
+from novacron.drivers.libvirt.writing import note_guest
 
 __all__ = ["at_rest", "look_at_all"]
+
+log = logging.getLogger(__name__)
 
 
 def at_rest(seen: Observed) -> bool:
@@ -61,6 +67,8 @@ def look_at_all(
     fresh = replace(known, usage=usage)
 
     def seen(domain: Domain) -> Observed:
+        if domain.running is not None and not domain.is_coming:
+            _note_running(domain)
         complete = needed_volumes(domain.configured) <= names
         hindered = hindrance(domain, builder.host.name)
         return observed(domain, fresh, complete=complete, files=files, hindered=hindered)
@@ -68,3 +76,11 @@ def look_at_all(
     found = [one for each in ours if (one := unless_gone(partial(seen, each)))]
     found += [replace(each, usage=usage.get(each.uid)) for each in resting.values()]
     return found, usage
+
+
+def _note_running(domain: Domain) -> None:
+    """Have it noted also of guests that were started before any such thing was written down."""
+    try:
+        note_guest(domain)
+    except libvirt.libvirtError as error:
+        log.debug("that %s has run is not noted before the next look: %s", domain.uid, error)

@@ -146,13 +146,17 @@ class LibvirtDriver(
             else:
                 builder.require_disk(there)
             domain = builder.define(plan, seed, there)
-            made = (there is not None and builder.is_complete(there)) or (
-                image is not None and made_at_once(builder, self._stock, plan, seed, image, domain)
-            )
-            if made:
-                running = started_at_once(builder, domain) if plan.start else domain
-                return seen_by(builder, running, known, complete=True)
-            return None
+            made: Domain | None = domain
+            if there is None or not builder.is_complete(there):
+                made = (
+                    None
+                    if image is None
+                    else made_at_once(builder, self._stock, plan, seed, image, domain)
+                )
+            if made is None:
+                return None
+            running = started_at_once(builder, made) if plan.start else made
+            return seen_by(builder, running, known, complete=True)
 
         if (seen := await self._work(begin)) is not None:
             return Accepted(seen=self._noted(seen))

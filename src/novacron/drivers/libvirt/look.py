@@ -17,6 +17,7 @@ from novacron.drivers.libvirt.addresses import addresses_of
 from novacron.drivers.libvirt.defined import Defined
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
+from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.travel import is_marked_as_sent
 
 __all__ = [
@@ -69,9 +70,18 @@ class Domain:
         return Power.OFF if self.running is None else Power.ON
 
     @property
+    def is_coming(self) -> bool:
+        """Say whether its guest is still on another host."""
+        return (self.state, self.reason) == INCOMING
+
+    @property
     def uid(self) -> str:
         """Return its owner."""
         return self.configured.mark.uid
+
+    def marked(self, mark: Mark) -> "Domain":
+        """Return it with another mark written down."""
+        return replace(self, configured=replace(self.configured, mark=mark))
 
     def started(self) -> "Domain":
         """Return it with a guest that was just started, which has all that is written down."""
@@ -229,7 +239,7 @@ def _due(uid: str, known: Known, addresses: Mapping[str, tuple[str, ...]]) -> ti
 def _changing(domain: Domain, known: Known, *, complete: bool) -> str | None:
     if not complete or domain.uid in known.building:
         return "create"
-    if (domain.state, domain.reason) == INCOMING:
+    if domain.is_coming:
         return "arrive"
     if domain.uid in known.restoring:
         return "restore"

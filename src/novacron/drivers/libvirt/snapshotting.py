@@ -15,7 +15,7 @@ from novacron.core.machine import Power
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
 from novacron.drivers.libvirt import snapshot_record as on_record
 from novacron.drivers.libvirt.fitted import id_of
-from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.look import Domain, read
 from novacron.drivers.libvirt.qemu import ask_qemu, nodes_of
 from novacron.drivers.libvirt.snapshot_disks import (
     Disk,
@@ -28,6 +28,7 @@ from novacron.drivers.libvirt.snapshot_disks import (
 )
 from novacron.drivers.libvirt.snapshot_record import MARKER, Note, Record
 from novacron.drivers.libvirt.snapshot_removal import METADATA_ONLY, discard
+from novacron.drivers.libvirt.writing import note_guest
 
 __all__ = ["clear", "list_whole", "remove", "restore", "take", "unfinished"]
 
@@ -97,6 +98,8 @@ def restore(domain: Domain, order: RestoreOrder) -> None:
             on_record.write(handle, MARKER, note, datetime.now(UTC), current=True)
         if not record.handle.isCurrent():
             handle.revertToSnapshot(record.handle, libvirt.VIR_DOMAIN_SNAPSHOT_REVERT_FORCE)
+        if (back := read(handle)) is not None:
+            note_guest(back)  # the snapshot may be of a time when there was none
         record.noted(handle, restored=order.request)
     if (marker := on_record.find(handle, MARKER)) is not None:
         marker.handle.delete(METADATA_ONLY)

@@ -13,11 +13,12 @@ from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.fitted import Fitted
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.interfaces import Plugged, mac_of
+from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.mark import NAMESPACE, Mark, set_mark
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.ports import port_of
 
-__all__ = ["MOST_LIVE_VCPUS", "Writing", "wired"]
+__all__ = ["MOST_LIVE_VCPUS", "Writing", "note_guest", "wired"]
 
 MOST_LIVE_VCPUS = 16
 
@@ -39,11 +40,11 @@ class Writing:
         seed: str,
         volumes: tuple[Fitted, ...],
         *,
-        begun: bool = False,
+        begun: bool,
     ) -> Written:
         """Write a machine down, then ask what libvirt made of it, and add that to the mark."""
         draft = self._drafted(plan, name, seed, volumes)
-        mark = replace(self._mark(plan, volumes), begun=begun)
+        mark = self._mark(plan, volumes, begun=begun)
         handle = self.pool.connection.defineXML(draft.marked(mark))
         # What libvirt made of it is what a later look is compared with.
         text = handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
@@ -55,7 +56,15 @@ class Writing:
         set_mark(handle, written.mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
         return handle, written
 
-    def new(self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]) -> Written:
+    def new(
+        self,
+        plan: MachinePlan,
+        name: str,
+        seed: str,
+        volumes: tuple[Fitted, ...],
+        *,
+        begun: bool,
+    ) -> Written:
         """Write a machine down in one go, where it is known what libvirt makes of it.
 
         Only a new one: one that is not as libvirt should have made it is mended by ``changed``.
@@ -63,8 +72,9 @@ class Writing:
         draft, plugged = self._drafted(plan, name, seed, volumes), wired(self.host, plan)
         own = _own_words(plan, seed, plugged, volumes)
         if (text := self.machinery.spelling.foreseen(draft, own)) is None:
-            return self.changed(plan, name, seed, volumes)
-        written = Defined.written(plan, name, seed, plugged, self._mark(plan, volumes), text)
+            return self.changed(plan, name, seed, volumes, begun=begun)
+        mark = self._mark(plan, volumes, begun=begun)
+        written = Defined.written(plan, name, seed, plugged, mark, text)
         return self.pool.connection.defineXML(draft.marked(written.mark)), written
 
     def draft(self, plan: MachinePlan, name: str, seed: str, volumes: tuple[Fitted, ...]) -> str:
@@ -84,8 +94,17 @@ class Writing:
         )
         return drafted(plan, name, seed, place, volumes)
 
-    def _mark(self, plan: MachinePlan, volumes: tuple[Fitted, ...]) -> Mark:
-        return replace(Mark.of(plan, volumes), cpu=self.machinery.cpu_key)
+    def _mark(self, plan: MachinePlan, volumes: tuple[Fitted, ...], *, begun: bool) -> Mark:
+        return replace(Mark.of(plan, volumes), cpu=self.machinery.cpu_key, begun=begun)
+
+
+def note_guest(domain: Domain) -> Domain:
+    """Write down, if it is not yet, that there is a guest whose data are not to be lost."""
+    if domain.configured.mark.begun:
+        return domain
+    mark = replace(domain.configured.mark, begun=True)
+    set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+    return domain.marked(mark)
 
 
 def wired(host: LibvirtHost, plan: MachinePlan) -> tuple[Plugged, ...]:

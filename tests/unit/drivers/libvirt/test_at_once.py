@@ -15,7 +15,7 @@ from novacron.core.driver import Accepted
 from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.drivers.libvirt import LibvirtDriver
 from novacron.drivers.libvirt.build import Builder
-from novacron.drivers.libvirt.look import read_all
+from novacron.drivers.libvirt.look import find, read_all
 from novacron.drivers.libvirt.shelf import InStock
 from novacron.drivers.libvirt.stock import Stock
 from unit.drivers.libvirt.hosts import created, deleted, driver_for, eventually, left_on, machine
@@ -53,7 +53,13 @@ async def test_a_disk_that_was_there_stays_when_its_image_went_away(driver: Libv
     plan = machine()
     await created(driver, plan)
     gone = InStock("image-that-went.qcow2", "qcow2", 1)
-    await driver._work(lambda builder: builder.complete(plan, gone, None))
+
+    def complete(builder: Builder) -> None:
+        there = find(builder.connection, plan.ref.uid)
+        assert there is not None
+        builder.complete(plan, gone, there)
+
+    await driver._work(complete)
     assert await driver._work(lambda builder: builder.has_root(plan.ref.uid))
     await deleted(driver, plan)
 
