@@ -44,6 +44,7 @@ CONSENT = "and moves only if it may be stopped (--stop-allowed)"
 EVICTED_AT_ONCE = 2
 ENCRYPTION = Capability.ENCRYPTED_MIGRATION.value
 ENCRYPTED = frozenset({Offer(OfferKind.CAPABILITY, ENCRYPTION)})
+REACHED = frozenset({Offer(OfferKind.CAPABILITY, Capability.MIGRATION_TARGET.value)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,14 @@ class Bid:
             leaving=machine.host,
             refused_hosts=machine.refused_hosts | known | self._avoided(machine.last_move),
             keeps_cpu=live,
-            needs=machine.needs | alike | (ENCRYPTED if self._encrypted(machine) else frozenset()),
+            needs=machine.needs | alike | self._needs(machine),
         )
+
+    def _needs(self, machine: Machine) -> frozenset[Offer]:
+        """Return what it takes to come from another host; to begin anew takes nothing."""
+        if self.lost:
+            return frozenset()
+        return REACHED | ENCRYPTED if machine.move_policy.encrypted else REACHED
 
     def _avoided(self, last: MoveReport | None) -> frozenset[str]:
         """Return the host that will not do a moment later either, unless a person insists.
@@ -96,9 +103,6 @@ class Bid:
         unmatched = last.reason == CPU_INCOMPATIBLE and not self.urgent
         hopeless = last.reason not in UNTRIED if self.lost else unmatched
         return frozenset({last.target} if hopeless else ())
-
-    def _encrypted(self, machine: Machine) -> bool:
-        return machine.move_policy.encrypted and not self.lost
 
 
 def bid_of(

@@ -124,7 +124,7 @@ class HostController:
         claim = claims["Ready"]
         assert claim is not None
         report = HostReport(
-            conditions=merge_conditions(host.conditions, claims, self.now()),
+            conditions=merge_conditions(_said_before(host, claim), claims, self.now()),
             facts=facts,
             allocatable=facts.allocatable(host.overcommit) if facts else None,
             rooms=facts.rooms(host.overcommit) if facts else (),
@@ -163,6 +163,18 @@ class HostController:
         left = [entry for entry in finalizers if entry != self.kind.finalizer]
         await self.writer.finalizers(obj, left)
         return None
+
+
+def _said_before(host: DeclaredHost, claim: Condition) -> tuple[Condition, ...]:
+    """Return what was said of a host: since when it is silent does not count what it told before.
+
+    Its guests may be started elsewhere when it was silent for long enough.
+    """
+    if claim.reason != Unreachable.reason:
+        return host.conditions
+    return tuple(
+        each for each in host.conditions if each.type != "Ready" or each.reason == claim.reason
+    )
 
 
 async def _ask(driver: Driver, name: str) -> tuple[HostFacts | None, Condition]:

@@ -5,15 +5,17 @@ breath as a decision is made, and the decision is recorded in the object before 
 The machine's own controller acts on the record.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
+from novacron.controllers.attempts import Attempts
 from novacron.controllers.bids import Bid, Refused, bid_of, live_or_not
 from novacron.controllers.evictions import EVICTION_BLOCKED, blocked, stays_put
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import PlacedKind
+from novacron.controllers.sight import blind
 from novacron.controllers.waiting import Promises, WaitingRoom
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.errors import Rejected
@@ -50,6 +52,7 @@ class Mover:
     _waiting: WaitingRoom = field(init=False)
     _left: set[str] = field(default_factory=set)
     _promises: Promises = field(default_factory=Promises)
+    _attempts: Attempts = field(default_factory=Attempts)
 
     def __post_init__(self) -> None:
         self._waiting = WaitingRoom(self.queue)
@@ -136,6 +139,7 @@ class Mover:
         assert machine.host is not None
         if not bid.urgent and (left := self._pause(machine)):
             return left
+        self._attempts.note(machine, self.now())
         left_there = self._left_there(machine, bid)
         if isinstance(left_there, timedelta):
             return left_there
@@ -175,10 +179,28 @@ class Mover:
         """Choose a host; where none can go on with it as it runs, it may be stopped."""
         assert machine.host is not None
         source = self.ledger.declared.get(machine.host)
-        decision = choose(self.ledger.table, bid.sought(machine, source, live=live))
+        decision = self._best(bid.sought(machine, source, live=live), bid)
         if isinstance(decision, Placed) or not (live and bid.stop_allowed):
             return decision, live
-        return choose(self.ledger.table, bid.sought(machine, source, live=False)), False
+        return self._best(bid.sought(machine, source, live=False), bid), False
+
+    def _best(self, sought: Machine, bid: Bid) -> Decision:
+        """Choose among those that are likely to take the machine, if any of them can, or all."""
+        if bid.to is None:
+            for hosts in self._spared(sought, bid):
+                refused = sought.refused_hosts | hosts
+                decision = choose(self.ledger.table, replace(sought, refused_hosts=refused))
+                if isinstance(decision, Placed):
+                    return decision
+        return choose(self.ledger.table, sought)
+
+    def _spared(self, machine: Machine, bid: Bid) -> Iterator[frozenset[str]]:
+        """Return which hosts to leave out: those that failed lately, or do not see its disks."""
+        unseeing = blind(machine, self.ledger, lost=bid.lost)
+        if unseeing:
+            yield from (unseeing | hosts for hosts in self._attempts.spared(machine.uid))
+            yield unseeing
+        yield from self._attempts.spared(machine.uid)
 
     def _pause(self, machine: Machine) -> timedelta | None:
         last = machine.last_move

@@ -4,14 +4,20 @@ from functools import partial
 
 import numpy as np
 
-from novacron.core.offer import OfferKind
+from novacron.core.driver import Capability
+from novacron.core.offer import Offer, OfferKind
 from novacron.scheduler.filter import Asked, Filter, Refused, have, some
 from novacron.scheduler.table import HostTable, Mask
 
 __all__ = ["OFFER_FILTERS"]
 
 
-REMEDIES = {OfferKind.STORAGE: " in storageClasses of the Host"}
+REMEDIES = {
+    Offer(OfferKind.STORAGE, "*"): " in storageClasses of the Host",
+    Offer(OfferKind.CAPABILITY, Capability.MIGRATION_TARGET.value): (
+        " (spec.libvirt.migration.uri of the Host says how others reach it)"
+    ),
+}
 
 
 def _without(kind: OfferKind, table: HostTable, asked: Asked) -> Mask | None:
@@ -27,13 +33,15 @@ def _without(kind: OfferKind, table: HostTable, asked: Asked) -> Mask | None:
 
 
 def _say(kind: OfferKind, words: str, asked: Asked, refused: Refused) -> str:
-    missing = (
-        offer.name
+    missing = {
+        offer
         for host in refused.hosts
         for offer in asked.machine.needs
         if offer.kind == kind and host.offers.isdisjoint((offer, offer.any))
-    )
-    return f"{words.format(have=have(refused))} {some(missing)}{REMEDIES.get(kind, '')}"
+    }
+    remedies = {REMEDIES.get(each) or REMEDIES.get(each.any) or "" for each in missing}
+    names = some(each.name for each in missing)
+    return f"{words.format(have=have(refused))} {names}{''.join(sorted(remedies))}"
 
 
 OFFER_FILTERS = tuple(

@@ -89,16 +89,22 @@ class Office:
         return cast("Client", self.paper)
 
     def add_host(
-        self, name: str, *, answers: bool = True, deleting: bool = False, **spec: Any
+        self,
+        name: str,
+        *,
+        answers: bool = True,
+        deleting: bool = False,
+        says: Object | None = None,
+        **spec: Any,
     ) -> None:
-        """Have a host, which answers or has fallen silent at noon."""
+        """Have a host, which answers or has fallen silent at noon, and ``says`` more of itself."""
         body = host(name, **spec)
         body["metadata"] |= {"uid": name, "finalizers": [HOST_KIND.finalizer]}
         if deleting:
             body["metadata"]["deletionTimestamp"] = "2026-11-15T11:00:00Z"
         ready = {"type": "Ready", "status": "True" if answers else "False", "reason": "Tested"}
         since = {"lastTransitionTime": "2026-11-15T12:00:00Z"}
-        status = {"conditions": [ready | since], "allocatable": ROOM}
+        status = {"conditions": [ready | since], "allocatable": ROOM, **(says or {})}
         self.hosts.seen(self.paper.numbered({**body, "status": status}))
 
     def add_machine(self, name: str, on: str, notes: Object, **status: Any) -> None:
