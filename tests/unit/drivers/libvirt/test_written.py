@@ -112,9 +112,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[MachinePlan]:
     plans: list[MachinePlan] = []
     changed = Writing.changed
 
-    def noted(writing: Writing, plan: MachinePlan, *rest: Any) -> Any:
+    def noted(writing: Writing, plan: MachinePlan, *rest: Any, **named: Any) -> Any:
         plans.append(plan)
-        return changed(writing, plan, *rest)
+        return changed(writing, plan, *rest, **named)
 
     monkeypatch.setattr(Writing, "changed", noted)
     return plans
