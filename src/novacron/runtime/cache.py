@@ -10,6 +10,7 @@ object from the store and do the whole update twice.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ import orjson
 from novacron.runtime.resource import Key, Object, Resource, key_of
 
 __all__ = ["Cache", "Change"]
+
+log = logging.getLogger(__name__)
 
 
 class Change(NamedTuple):
@@ -62,7 +65,7 @@ class Cache:
         """Have every change told, beginning with what is there already."""
         self._handlers.append(handler)
         for key in list(self._entries):
-            handler(Change(key, self.get(key), None))
+            self._hand(handler, Change(key, self.get(key), None))
 
     def get(self, key: Key) -> Object | None:
         """Return a fresh copy of an object."""
@@ -195,7 +198,14 @@ class Cache:
 
     def _tell(self, change: Change) -> None:
         for handler in self._handlers:
+            self._hand(handler, change)
+
+    def _hand(self, handler: Callable[[Change], None], change: Change) -> None:
+        """Tell one; should he fail, others hear of it all the same, and he of other objects."""
+        try:
             handler(change)
+        except Exception:
+            log.exception("%s %s was not understood", self.resource.kind, change.key)
 
 
 def _version(obj: Object) -> int:

@@ -130,10 +130,30 @@ def test_a_move_that_is_over_does_not_begin_again(since: str | None) -> None:
     assert move_of(obj, OURS) == (None, True)
 
 
+def nested(levels: int) -> str:
+    return '{"seal": "x", "a": ' + "[" * levels + "]" * levels + "}"
+
+
 @pytest.mark.parametrize("text", ["", "no JSON", "[]", "{}", '{"seal": 7}', '{"seal": "\\u00e9"}'])
 def test_a_text_that_is_no_record_is_none(text: str) -> None:
     """Whatever it is."""
     assert OURS.opened("placement", text) is None
+
+
+@pytest.mark.parametrize("levels", [100, 300, 1000, 100_000])
+def test_a_text_that_is_nested_deeply_is_no_record(levels: int) -> None:
+    """Some can be read and not written again; whoever wrote it must not end the operator by it."""
+    obj = stored()
+    obj["metadata"]["annotations"] = {PLACEMENT: nested(levels), MOVE: nested(levels)}
+    assert KIND.holding(obj) is None
+    assert KIND.booking(obj) is None
+    assert KIND.machine(obj).host is None
+
+
+def test_a_text_longer_than_any_record_is_none() -> None:
+    """Those that were read are kept for a while, and there may be many."""
+    assert OURS.opened("placement", OURS.closed("placement", {"a": "x" * 30_000})) is not None
+    assert OURS.opened("placement", OURS.closed("placement", {"a": "x" * 40_000})) is None
 
 
 def test_nobody_reads_the_key_where_the_seal_is_shown() -> None:

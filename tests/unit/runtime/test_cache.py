@@ -67,6 +67,28 @@ def test_whoever_subscribes_later_hears_what_is_there(cache: Cache) -> None:
     assert {change.key for change in told} == {A, B}
 
 
+def test_who_fails_over_one_object_hears_of_others_and_keeps_it_from_nobody(
+    cache: Cache, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One object that somebody does not understand would end every operator, for ever."""
+
+    def picky(change: Change) -> None:
+        if change.key == A:
+            raise TypeError("too deep")
+        heard.append(change.key)
+
+    heard: list[Key] = []
+    told = Told()
+    cache.seen(widget(A, 1))
+    for handler in (picky, told.append):
+        cache.subscribe(handler)
+    cache.seen(widget(A, 2))
+    cache.seen(widget(B, 3))
+    assert heard == [B]
+    assert [change.key for change in told] == [A, A, B]
+    assert caplog.text.count("Widget default/a was not understood") == 2
+
+
 def test_objects_are_kept_without_managed_fields(cache: Cache) -> None:
     """They are half of an object's bytes and nobody here reads them."""
     cache.seen(widget(A, 1))
