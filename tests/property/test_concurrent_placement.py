@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from machines import virtual_machine
 from novacron.core.conditions import Condition
-from novacron.core.machine import Machine, Observed, Power
+from novacron.core.machine import Machine, Observed, Power, Resources
 from novacron.core.move import MoveReport, MoveResult
 from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
@@ -76,18 +76,24 @@ class Rush(RuleBasedStateMachine):
             self.tell(name, 999)
         self.look("mover", names)
 
-    @rule(name=NAMES)
-    def carry_out(self, name: str) -> None:
-        """Do what is recorded, as the machine's own controller does: make, size, move, remove."""
+    @rule(name=NAMES, shrinks=st.booleans())
+    def carry_out(self, name: str, *, shrinks: bool = True) -> None:
+        """Do what is recorded, as the machine's own controller does: make, size, move, remove.
+
+        One that is to have less may have to wait for a restart first.
+        """
         obj = self.server.objects.get(Key("n", name))
         if obj is None or (machine := self.kind.machine(obj)).host is None:
             return
+        holding = self.kind.holding(obj)
+        assert holding is not None
+        size = (shrinks and machine.reserved) or holding.resources
         if machine.deleting:
             self._change(name, finalizers=[])
         elif machine.move_over:
             self.server.write(self.kind.moving(obj, placement_of(machine), None))
         else:
-            status = self.kind.status(obj, machine, _done(machine))
+            status = self.kind.status(obj, machine, _done(machine, size))
             # What is set aside is the placer's to write, or the two would never come to an end.
             status["reservation"] = obj["status"].get("reservation")
             told = {name: value for name, value in status.items() if value is not None}
@@ -199,8 +205,8 @@ class Rush(RuleBasedStateMachine):
             assert not missing or missing > free[cast("str", machine.host)], machine.name
 
 
-def _done(machine: Machine) -> MachineReport:
-    """Return what is told of a machine that is as recorded, where a move brought it."""
+def _done(machine: Machine, size: Resources) -> MachineReport:
+    """Return what is told of a machine that has what it has, where a move brought it."""
     move, last = machine.move, machine.last_move
     if move:
         machine = replace(machine, host=move.target)
@@ -208,7 +214,6 @@ def _done(machine: Machine) -> MachineReport:
         last = replace(last, result=MoveResult.SUCCEEDED)
     others = [each for each in machine.conditions if each.type != "Ready"]
     runs = (*others, Condition("Ready", "True", "Running", since=NOON))
-    size = machine.reserved or machine.wanted
     seen = Observed(machine.uid, machine.name, Power.ON, size)
     return MachineReport(None, machine.host, size, frozenset(), seen, runs, move=last)
 

@@ -40,5 +40,5 @@ def decide_again(
             continue
         if (held := ledger.held(other, kind)) is not None:
             ledger.assume(uid, held)
-        ledger.settle_move(other, kind)  # one that moves takes room on both hosts
+        ledger.settle_move(other["metadata"]["uid"], other, kind)  # one that moves takes room on both hosts
     return choose(table, kind.machine(obj))

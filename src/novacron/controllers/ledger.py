@@ -150,43 +150,34 @@ class Ledger:
         self._assumed_moves.add(uid)
         self._book(uid, held)
 
-    def move_written(self, uid: str) -> None:
-        """Say that a move is in the cache now."""
-        self._assumed_moves.discard(uid)
-
     def is_assumed_move(self, uid: str) -> bool:
         """Say whether a move is not known to be written."""
         return uid in self._assumed_moves
 
-    def settle_move(self, obj: Object, kind: PlacedKind) -> None:
-        """Take for true what an object says of its move."""
-        uid, booking = obj["metadata"]["uid"], kind.booking(obj)
+    def settle_move(self, uid: str, obj: Object | None, kind: PlacedKind) -> None:
+        """Take for true what is written of a machine's move, now that nothing is assumed of it."""
         self._assumed_moves.discard(uid)
-        if booking is None:
+        booking = kind.booking(obj) if obj and _is_of(obj, uid) else None
+        if obj is None or booking is None:
             self._unbook(uid)
         else:
             self._book(uid, self._as_held(obj, kind, booking))
-
-    def undo_move(self, uid: str) -> None:
-        """Take back a move that could not be written."""
-        self._assumed_moves.discard(uid)
-        self._unbook(uid)
 
     def is_assumed(self, uid: str) -> bool:
         """Say whether a decision about a machine is not known to be written."""
         return uid in self._assumed
 
-    def written(self, uid: str) -> None:
-        """Say that a decision is in the cache now."""
-        self._assumed.discard(uid)
+    def settle(self, uid: str, obj: Object | None, kind: PlacedKind) -> None:
+        """Take for true what is written of a machine, now that nothing is assumed of it.
 
-    def undo(self, uid: str, before: Held | None) -> None:
-        """Take back a decision that could not be written."""
+        What came meanwhile was not counted, and may be all that will ever come.
+        """
         self._assumed.discard(uid)
-        if before is None:
-            self._release(uid)
+        held = self.held(obj, kind) if obj and _is_of(obj, uid) else None
+        if held is not None:
+            self._take(uid, held)
         else:
-            self._take(uid, before)
+            self._release(uid)
 
     def held(self, obj: Object, kind: PlacedKind) -> Held | None:
         """Return what an object's machine takes as the object says."""
@@ -229,15 +220,10 @@ class Ledger:
             self._gone(owner)  # deleted and made again under the same name between two lists
         self._uids[owner] = uid
         self.owners[uid] = owner
-        if uid in self._assumed:
-            return
-        held = self.held(change.object, kind)
-        if held is not None:
-            self._take(uid, held)
-        else:
-            self._release(uid)
+        if uid not in self._assumed:
+            self.settle(uid, change.object, kind)
         if uid not in self._assumed_moves:
-            self.settle_move(change.object, kind)
+            self.settle_move(uid, change.object, kind)
 
     def _neighbour(self, obj: Object, kind: PlacedKind) -> Neighbour | None:
         """Return what a machine is to others; translated anew only when its spec changed."""
@@ -258,7 +244,8 @@ class Ledger:
         self.owners.pop(uid, None)
         self._generations.pop(uid, None)
         self._assumed.discard(uid)
-        self.undo_move(uid)
+        self._assumed_moves.discard(uid)
+        self._unbook(uid)
         self._release(uid)
 
     def _booked(self, uid: str) -> str | None:
@@ -324,6 +311,10 @@ class Ledger:
 def _move_of(uid: str) -> str:
     """Return under which name a machine holds room where it moves to."""
     return f"{uid}/move"
+
+
+def _is_of(obj: Object, uid: str) -> bool:
+    return bool(obj["metadata"]["uid"] == uid)
 
 
 def _counted(machines: frozenset[str]) -> str:

@@ -129,10 +129,13 @@ class Mover:
         if obj is None or obj["metadata"]["uid"] != uid:
             self._promises.forget(key)
             return obj
-        if await self._promises.renew(obj, written=partial(self.ledger.move_written, uid)):
+        if await self._promises.renew(obj, partial(self._settle, key, uid)):
             return self.writer.cache.get(key)
-        self.ledger.settle_move(obj, self.kind)
+        self.ledger.settle_move(uid, obj, self.kind)
         return obj
+
+    def _settle(self, key: Key, uid: str) -> None:
+        self.ledger.settle_move(uid, self.writer.cache.get(key), self.kind)
 
     async def _decide(self, obj: Object, machine: Machine, bid: Bid) -> timedelta | None:
         """Answer a wish to have the machine elsewhere."""
@@ -217,12 +220,9 @@ class Mover:
         held = Held(move.target, taking, machine.neighbour, devices)
         self.ledger.assume_move(machine.uid, held)
         moving = self.kind.moving(obj, placement_of(machine), move)
-        await self._promises.keep(
-            obj,
-            partial(self.writer.replace, moving),
-            undo=partial(self.ledger.undo_move, machine.uid),
-            written=partial(self.ledger.move_written, machine.uid),
-        )
+        key = Key(machine.namespace, machine.name)
+        settle = partial(self._settle, key, machine.uid)
+        await self._promises.keep(obj, partial(self.writer.replace, moving), settle)
 
     async def _refuse(
         self, obj: Object, machine: Machine, bid: Bid, refused: Refused

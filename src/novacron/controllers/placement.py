@@ -90,10 +90,13 @@ class Placer:
         if obj is None or obj["metadata"]["uid"] != uid:
             self._promises.forget(key)
             return obj
-        if await self._promises.renew(obj, written=partial(self.ledger.written, uid)):
+        if await self._promises.renew(obj, partial(self._settle, key, uid)):
             return self.writer.cache.get(key)
-        self.ledger.undo(uid, self.ledger.held(obj, self.kind))
+        self.ledger.settle(uid, obj, self.kind)
         return obj
+
+    def _settle(self, key: Key, uid: str) -> None:
+        self.ledger.settle(uid, self.writer.cache.get(key), self.kind)
 
     async def _place(self, obj: Object, machine: Machine) -> timedelta | None:
         if self.kind.finalizer in (obj["metadata"].get("finalizers") or ()):
@@ -148,24 +151,24 @@ class Placer:
             message = f"stays as it is on host {machine.host}: {refusal}"
             await self._write(obj, machine, Condition("Placed", "False", "HostFull", message))
             return
-        reserved = machine.reserved or Resources()
-        before = _held(machine, machine.host, reserved, machine.devices)
+        # Until the machine has shrunk it holds the old amount too, which may be that of before it
+        # was to shrink the last time; the cache tells when it has.
+        reserved, holding = machine.reserved or Resources(), self.kind.holding(obj)
+        both = machine.wanted.covering(holding.resources if holding else reserved)
+        held = _held(machine, machine.host, both, machine.devices)
         granted = replace(machine, reserved=machine.wanted)
-        # Until the machine has shrunk it holds the old amount too; the cache tells when it has.
-        both = machine.wanted.covering(reserved)
-        self.ledger.assume(machine.uid, before._replace(resources=both))
-        await self._promise(obj, before, partial(self._write, obj, granted, None))
+        self.ledger.assume(machine.uid, held)
+        await self._promise(obj, machine, partial(self._write, obj, granted, None))
 
     async def _record(self, obj: Object, machine: Machine, placement: Placement) -> None:
         held = _held(machine, placement.host, machine.wanted, placement.devices)
         self.ledger.assume(machine.uid, held)
         placed = self.kind.placed(obj, placement)
-        await self._promise(obj, None, partial(self.writer.replace, placed))
+        await self._promise(obj, machine, partial(self.writer.replace, placed))
 
-    async def _promise(self, obj: Object, before: Held | None, write: Write) -> None:
-        uid = obj["metadata"]["uid"]
-        undo, written = partial(self.ledger.undo, uid, before), partial(self.ledger.written, uid)
-        await self._promises.keep(obj, write, undo=undo, written=written)
+    async def _promise(self, obj: Object, machine: Machine, write: Write) -> None:
+        key = Key(machine.namespace, machine.name)
+        await self._promises.keep(obj, write, partial(self._settle, key, machine.uid))
 
     async def _write(self, obj: Object, machine: Machine, trouble: Condition | None) -> None:
         claims: dict[str, Condition | None] = {"Placed": trouble or placed_of(machine)}

@@ -58,10 +58,8 @@ class Promises:
 
     _unanswered: dict[Key, tuple[Version, Write]] = field(default_factory=dict)
 
-    async def keep(
-        self, obj: Object, write: Write, *, undo: Callable[[], None], written: Callable[[], None]
-    ) -> None:
-        """Write what was assumed, and take it back if that surely failed."""
+    async def keep(self, obj: Object, write: Write, settle: Callable[[], None]) -> None:
+        """Write what was assumed, and settle it once that is done or surely failed."""
         key, version = _at(obj)
         try:
             await write()
@@ -69,12 +67,12 @@ class Promises:
             self._unanswered[key] = version, write
             raise  # it may have been written all the same; the next round asks the server
         except BaseException:
-            undo()
+            settle()
             raise
         self.forget(key)
-        written()
+        settle()
 
-    async def renew(self, obj: Object, *, written: Callable[[], None]) -> bool:
+    async def renew(self, obj: Object, settle: Callable[[], None]) -> bool:
         """Write once more what got no answer, if it can still come; say whether it could."""
         key, version = _at(obj)
         before, write = self._unanswered.get(key, (None, None))
@@ -83,7 +81,7 @@ class Promises:
             return False
         await write()  # should it fail: who knows which of the two has come
         self.forget(key)
-        written()
+        settle()
         return True
 
     def forget(self, key: Key) -> None:
