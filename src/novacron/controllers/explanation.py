@@ -38,7 +38,6 @@ def decide_again(
         uid = other["metadata"]["uid"]
         if uid == obj["metadata"]["uid"]:
             continue
-        if (held := ledger.held(other, kind)) is not None:
-            ledger.assume(uid, held)
-        ledger.settle_move(other["metadata"]["uid"], other, kind)  # one that moves takes room on both hosts
+        ledger.settle(uid, other, kind)
+        ledger.settle_move(uid, other, kind)  # one that moves takes room on both hosts
     return choose(table, kind.machine(obj))
