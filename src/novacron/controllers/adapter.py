@@ -15,7 +15,7 @@ from novacron.controllers.prospects import Prospects, snapshots_within
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.relocating import is_over, order_for
 from novacron.controllers.round import Round
-from novacron.controllers.summary import broken, summarise
+from novacron.controllers.summary import broken, summarise, with_devices
 from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import Holding, Machine, Observed, Power, Resources
 from novacron.core.placement import placement_of
@@ -174,8 +174,7 @@ class MachineController:
         if machine.awaits_placer:
             # Only a move was gone on with: what is asked for now is still to be looked at.
             machine = replace(machine, generation=machine.seen_generation)
-        if machine.move is not None and round_.host == machine.move.target:
-            machine = replace(machine, devices=machine.move.devices)  # it has come
+        machine = with_devices(machine, round_.host)
         host, within = round_.host or machine.host, snapshots_within(round_.seen)
         obstacle = self.prospects.obstacle(machine, host, within=within)
         report = summarise(machine, round_, now, write_usage=due == NOW, obstacle=obstacle)

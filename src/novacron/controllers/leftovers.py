@@ -1,6 +1,7 @@
 """What is left of a machine on hosts that did not answer when it went from them."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,44 +10,47 @@ from novacron.controllers.voyage import AT_ONCE, MOVED, Silent, has_come, look
 from novacron.core.driver import Drivers
 from novacron.core.errors import Busy, DriverError
 from novacron.core.machine import Machine
-from novacron.core.migration import LiveMigration
+from novacron.core.migration import LiveMigration, Luggage
 from novacron.core.steps import Done, Outcome, Wait
 
 __all__ = ["come_after_all", "removed_from", "tidied"]
 
 AGAIN = timedelta(seconds=5)
+# A host that was switched off may stay so for weeks, and may have had many machines.
+SELDOM = timedelta(seconds=30)
 
 
-async def tidied(machine: Machine, done: Round, drivers: Drivers) -> Round:
+async def tidied(
+    machine: Machine, done: Round, drivers: Drivers, may_act: Callable[[], object]
+) -> Round:
     """Return the round with leftovers removed from hosts that answer again."""
+    # One that nobody declares any more nobody can ask.
+    left = {host for host in machine.leftovers if drivers.named(host) is not None}
+    answering = [host for host in sorted(left) if not drivers.trouble(host)]
     home: object = drivers.named(machine.ref.host)
     assert isinstance(home, LiveMigration)
     try:
-        kept = await home.pack(machine.ref)
+        kept = await home.pack(machine.ref) if answering else Luggage()
     except DriverError:
-        return _again(done)
-    left = set(machine.leftovers)
-    for host in machine.leftovers:
+        return _again(done, AGAIN)
+    for host in answering:
         driver: object = drivers.named(host)
-        if isinstance(driver, LiveMigration) and not drivers.trouble(host):
-            try:
-                await driver.clear_out(
-                    machine.ref_on(host), kept, was_home=host not in machine.unreached
-                )
-            except DriverError:
-                continue
-            left.discard(host)
-        elif driver is None:
-            left.discard(host)  # nobody declares it any more, so nobody can ask it
-    return replace(_again(done) if left else done, leftovers=frozenset(left))
+        if isinstance(driver, LiveMigration):
+            was_home = host not in machine.unreached
+            may_act()
+            with suppress(DriverError):
+                await driver.clear_out(machine.ref_on(host), kept, was_home=was_home)
+                left.discard(host)
+    after = AGAIN if left.intersection(answering) else SELDOM
+    return replace(_again(done, after) if left else done, leftovers=frozenset(left))
 
 
-def _again(done: Round) -> Round:
-    """Return the round with another one soon."""
+def _again(done: Round, after: timedelta) -> Round:
+    """Return the round with another one by then."""
     outcomes = dict(done.outcomes)
     name, last = next(reversed(outcomes.items()))
-    if last.after is None or last.after > AGAIN:
-        outcomes[name] = replace(last, after=AGAIN)
+    if last.after is None or last.after > after:
+        outcomes[name] = replace(last, after=after)
     return replace(done, outcomes=outcomes)
 
 
@@ -82,7 +86,9 @@ async def _taken_in(machine: Machine, host: str, drivers: Drivers) -> None:
         await driver.arrived(plan, None, live=True)
 
 
-async def removed_from(machine: Machine, host: str, drivers: Drivers) -> Outcome | None:
+async def removed_from(
+    machine: Machine, host: str, drivers: Drivers, may_act: Callable[[], object]
+) -> Outcome | None:
     """Remove a machine that is to go from a host that is not its own; return what that waits for.
 
     Disks that its own host reaches too go with the machine itself, which may still be kept.
@@ -97,9 +103,10 @@ async def removed_from(machine: Machine, host: str, drivers: Drivers) -> Outcome
         return Wait("HostUnreachable", AGAIN, f"{waits}: {trouble}")
     try:
         if forgotten:
+            may_act()
             await driver.delete(machine.ref_on(host))  # its own host's word is not waited for
         else:
-            await _cleared(machine, host, drivers)
+            await _cleared(machine, host, drivers, may_act)
     except Busy as error:
         return Wait("Removing", error.after, f"{waits}: {error}")
     except DriverError as error:
@@ -107,10 +114,13 @@ async def removed_from(machine: Machine, host: str, drivers: Drivers) -> Outcome
     return None
 
 
-async def _cleared(machine: Machine, host: str, drivers: Drivers) -> None:
+async def _cleared(
+    machine: Machine, host: str, drivers: Drivers, may_act: Callable[[], object]
+) -> None:
     driver: object = drivers.named(host)
     home: object = drivers.named(machine.ref.host)
     if isinstance(driver, LiveMigration) and isinstance(home, LiveMigration):
         was_home = host in machine.leftovers - machine.unreached  # not where it was on its way to
         kept = await home.pack(machine.ref)
+        may_act()
         await driver.clear_out(machine.ref_on(host), kept, was_home=was_home)

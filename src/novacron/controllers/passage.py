@@ -150,10 +150,12 @@ class Passage(Voyage):
 
     async def _begin(self, here: Observed, source: LiveMigration, target: LiveMigration) -> Round:
         luggage = await source.pack(self.machine.ref)
+        self.may_act()
         welcome = await target.welcome(self._plan(), luggage)
         if self._is_to_be_stopped(here):  # not for nothing: it could be taken in
             return await self._stop_first(here, source)
         destination = replace(welcome, move=self.move.id)  # no older order's failure is its own
+        self.may_act()
         await source.send(self.machine.ref, destination, self.machine.move_policy)
         return self._wait(replace(here, changing="move"), MIGRATING, "begins", SOON)
 

@@ -79,7 +79,7 @@ class MachineReconciler:
             return Round({MOVED: _silent(error)})
         done = await self._steps(machine, lifecycle(machine))
         if machine.leftovers and done.seen is not None:
-            return await tidied(machine, done, self.drivers)
+            return await tidied(machine, done, self.drivers, self.may_act)
         return done
 
     async def _moved(self, machine: Machine) -> Round | None:
@@ -142,8 +142,7 @@ class MachineReconciler:
             return Round({REMOVED: _silent(error)})
         elsewhere = machine.leftovers | ({machine.move.target} if machine.move else frozenset())
         for host in sorted(elsewhere - {machine.host or ""}):
-            self.may_act()
-            if waits := await removed_from(machine, host, self.drivers):
+            if waits := await removed_from(machine, host, self.drivers, self.may_act):
                 return Round({REMOVED: waits})
         return await self._steps(machine, DELETION)
 

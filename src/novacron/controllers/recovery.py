@@ -43,15 +43,19 @@ class Recovery(Voyage):
             return self._wait(None, MIGRATING, str(error), after)
 
     async def _begin(self, target: LiveMigration, driver: Driver, seen: Observed | None) -> Round:
-        if seen is None and not self._is_source_off:  # it came back before anything was made
-            return self._give_up(HOST_BACK, self._source_is_back())
-        if seen is None and (disk := await target.out_of_reach(self._plan())) is not None:
-            return self._out_of_reach(disk)
-        if seen is None or seen.abandoned:
-            return await self._create(driver)
+        if seen is None or seen.abandoned:  # no guest was there yet
+            return await self._anew(target, driver, seen)
         if self.move.target in self.machine.unreached:  # it came after all, unnoticed
             await target.arrived(self._plan(), None, live=False)
         return self._created(seen)
+
+    async def _anew(self, target: LiveMigration, driver: Driver, seen: Observed | None) -> Round:
+        """Make it there, unless its host came back, or some disk went out of reach, meanwhile."""
+        if not self._is_source_off:
+            return self._give_up(HOST_BACK, self._source_is_back())
+        if (disk := await target.out_of_reach(self._plan())) is not None:
+            return self._out_of_reach(disk, begun=seen is not None)
+        return await self._create(driver)
 
     @property
     def _is_source_off(self) -> bool:
@@ -100,8 +104,10 @@ class Recovery(Voyage):
             return self._give_up("TargetUnreachable", silent.why)
         return self._end(None, MoveResult.FAILED, "TargetUnreachable", silent.why)
 
-    def _out_of_reach(self, disk: str) -> Round:
+    def _out_of_reach(self, disk: str, *, begun: bool) -> Round:
         message = f"host {self.move.target} cannot reach {disk}"
         stays = f"does not begin anew, though host {self.move.source} is off: {message}"
         self._tell("MigrationFailed", stays, warning=True)
+        if begun:
+            return self._give_up("DisksOutOfReach", message)
         return self._end(None, MoveResult.FAILED, "DisksOutOfReach", message)

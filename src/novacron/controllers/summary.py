@@ -1,5 +1,6 @@
 """Sums up a machine's round: its phase, its conditions, and what is worth writing."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from novacron.controllers.prospects import Obstacle
@@ -11,7 +12,7 @@ from novacron.core.migration import DEVICES_STAY, HAS_DEVICES, LIVE_FORBIDDEN, N
 from novacron.core.report import MachineReport, phase_of, placed_of, ready_of
 from novacron.core.steps import Done
 
-__all__ = ["broken", "summarise"]
+__all__ = ["broken", "summarise", "with_devices"]
 
 
 def summarise(
@@ -55,6 +56,18 @@ def summarise(
         snapshots=round_.snapshots,
         at=now,
     )
+
+
+def with_devices(machine: Machine, host: str | None) -> Machine:
+    """Return a machine that is on this host now with the devices that were set aside there.
+
+    An address means another device on another host, so without any on record it has none.
+    """
+    if host is None or host == machine.host:
+        return machine
+    move = machine.move
+    there = move.devices if move is not None and move.target == host else ()
+    return replace(machine, devices=there)
 
 
 def _unreached(machine: Machine, round_: Round) -> frozenset[str] | None:

@@ -93,6 +93,7 @@ class Voyage:
             if self.drivers.trouble(host) or keeper is None:
                 raise Unreachable(f"host {host} cannot be cleared now")
             kept = await keeper.pack(self.machine.ref_on(home))
+            self.may_act()
             await driver.clear_out(self.machine.ref_on(host), kept, was_home=was_home)
         except DriverError:
             return self.machine.leftovers | {host}

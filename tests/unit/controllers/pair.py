@@ -30,6 +30,7 @@ class Hosts:
     now: datetime = datetime(2026, 11, 15, tzinfo=UTC)
     silent: dict[str, str] = field(default_factory=dict)
     fenced: set[str] = field(default_factory=set)
+    lease: Exception | None = None
     machine: Machine = field(init=False)
     drivers: dict[str, SimulationDriver] = field(init=False)
 
@@ -61,6 +62,11 @@ class Hosts:
     def is_fenced(self, host: str) -> bool:
         return host in self.fenced
 
+    def may_act(self) -> None:
+        """Allow every order, unless the lease was lost."""
+        if self.lease is not None:
+            raise self.lease
+
     def lose(self, host: str) -> None:
         """Have a host lose its power, and somebody say so."""
         self.silent[host] = "no route"
@@ -82,7 +88,8 @@ class Hosts:
 
     async def round(self) -> Round:
         """Reconcile once, and take for written what came of it."""
-        done = await MachineReconciler(self, now=lambda: self.now).reconcile(self.machine)
+        reconciler = MachineReconciler(self, self.may_act, lambda: self.now)
+        done = await reconciler.reconcile(self.machine)
         report = summarise(self.machine, done, self.now, write_usage=False)
         moved = report.move
         self.machine = replace(

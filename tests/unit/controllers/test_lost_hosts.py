@@ -8,11 +8,12 @@ import pytest
 
 from novacron.controllers.summary import summarise
 from novacron.core.errors import Busy, Unreachable
-from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
+from novacron.core.machine import MachinePlan, MachineRef, Observed, Power, Resources
 from novacron.core.migration import Luggage
 from novacron.core.move import MoveProgress, MoveResult
 from novacron.core.steps import Wait
 from novacron.drivers.simulation import Fault, Operation, SimulatedHost, SimulationDriver
+from novacron.runtime.errors import LeaseLost
 from unit.controllers.pair import ROOM, SLOW, Hosts
 
 
@@ -391,3 +392,90 @@ class Occupied(SimulationDriver):
         """Be busy."""
         del plan
         raise Busy("a volume is being filled")
+
+
+class Packs(SimulationDriver):
+    """A host that counts how often it is asked what a machine has."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        super().__init__(
+            hosts.directory / "world.db", SimulatedHost("b", ROOM), clock=lambda: hosts.now
+        )
+        self.packed = 0
+
+    async def pack(self, ref: MachineRef) -> Luggage:
+        self.packed += 1
+        return await super().pack(ref)
+
+
+async def test_a_lost_host_costs_those_who_left_it_nothing_while_it_is_away(hosts: Hosts) -> None:
+    """There may be hundreds of them, and it may be away for weeks."""
+    hosts.drivers["b"] = target = Packs(hosts)
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.settle()
+    done = await hosts.settle()
+    assert (hosts.machine.leftovers, target.packed) == ({"a"}, 0)
+    assert done.look_again == timedelta(seconds=30)
+    hosts.answer("a")
+    await hosts.round()
+    assert (hosts.machine.leftovers, target.packed) == (frozenset(), 1)
+
+
+class HalfMade(SimulationDriver):
+    """A host on which somebody died before a machine was whole."""
+
+    def __init__(self, hosts: Hosts) -> None:
+        super().__init__(
+            hosts.directory / "world.db", SimulatedHost("b", ROOM), clock=lambda: hosts.now
+        )
+        self.out: str | None = None
+
+    async def observe(self, ref: MachineRef) -> Observed | None:
+        half = Observed(ref.uid, ref.name, Power.OFF, Resources(), changing="create")
+        return await super().observe(ref) or replace(half, abandoned=True)
+
+    async def out_of_reach(self, plan: MachinePlan) -> str | None:
+        del plan
+        return self.out
+
+
+@pytest.mark.parametrize("back", [True, False])
+async def test_a_machine_that_was_half_made_is_not_made_whole_whatever_came_between(
+    hosts: Hosts, *, back: bool
+) -> None:
+    """Its host may run it again, and a disk that is gone by now must not be made anew."""
+    hosts.drivers["b"] = target = HalfMade(hosts)
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.round()
+    if back:
+        hosts.answer("a")
+    else:
+        target.out = "its first disk"
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    why = "HostBack" if back else "DisksOutOfReach"
+    assert (last.result, last.reason) == (MoveResult.FAILED, why)
+    assert (hosts.machine.host, hosts.machine.unreached) == ("a", {"b"})
+    assert hosts.where() == [("a", Power.ON)]
+
+
+async def test_nothing_is_cleared_by_who_lost_the_right_to_while_he_asked(hosts: Hosts) -> None:
+    """Another one has gone on since, and the machine may be there again."""
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.settle()
+    hosts.answer("a")
+    lost = LeaseLost("somebody else leads")
+
+    class Slow(Packs):
+        async def pack(self, ref: MachineRef) -> Luggage:
+            hosts.lease = lost
+            return await super().pack(ref)
+
+    hosts.drivers["b"] = Slow(hosts)
+    with pytest.raises(LeaseLost):
+        await hosts.round()
+    assert sorted(hosts.where()) == [("a", Power.ON), ("b", Power.ON)]

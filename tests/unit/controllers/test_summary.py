@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from novacron.controllers.round import Round
-from novacron.controllers.summary import broken, summarise
+from novacron.controllers.summary import broken, summarise, with_devices
+from novacron.core.devices import HostDevice
 from novacron.core.machine import Machine, Observed, Power, Resources
+from novacron.core.move import Move
 from novacron.core.report import Phase
 from novacron.core.steps import Blocked, Done, Outcome, Wait
 
@@ -73,3 +75,24 @@ def test_our_own_failure_changes_nothing_but_one_condition() -> None:
         machine(conditions=report.conditions), Round(DONE, SEEN), NOON, write_usage=False
     )
     assert "Reconciled" not in {c.type for c in healed.conditions}
+
+
+GPU = HostDevice("0000:3b:00.0", "gpu", "nvidia", "tesla-t4", 0)
+OTHER_GPU = HostDevice("0000:5e:00.0", "gpu", "nvidia", "tesla-t4", 1)
+
+
+@pytest.mark.parametrize(
+    ("move", "host", "devices"),
+    [
+        (None, None, (GPU,)),
+        (None, "a", (GPU,)),
+        (Move("1", "a", "b", devices=(OTHER_GPU,)), "b", (OTHER_GPU,)),
+        (Move("1", "a", "b", devices=(OTHER_GPU,)), None, (GPU,)),
+        (None, "b", ()),
+    ],
+)
+def test_devices_are_those_of_the_host_that_a_machine_is_on(
+    move: Move | None, host: str | None, devices: tuple[HostDevice, ...]
+) -> None:
+    """One that came after its move was given up would get whatever has that address there."""
+    assert with_devices(machine(devices=(GPU,), move=move), host).devices == devices
