@@ -200,6 +200,7 @@ class Controllers:
             self.settings.shutdown_grace,
             just_listed=self.inventory.just_listed,
             held=partial(self.holders.other, resource),
+            overdrawn=self.ledger.overdrawn,
         )
         machines = MachineController(
             kind,

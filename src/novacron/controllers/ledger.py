@@ -10,10 +10,10 @@ from novacron.controllers.ports import HostKind, MachineKind, PlacedKind
 from novacron.core.affinity import Neighbour
 from novacron.core.errors import Rejected
 from novacron.core.host import DeclaredHost
-from novacron.core.machine import Holding
+from novacron.core.machine import Holding, Machine
 from novacron.runtime.cache import Cache, Change
 from novacron.runtime.resource import Key, Object, Resource
-from novacron.scheduler import Held, HostTable
+from novacron.scheduler import Held, HostTable, overdrawn
 
 __all__ = ["Ledger", "Occupancy", "Owner"]
 
@@ -93,6 +93,13 @@ class Ledger:
         coming = frozenset(self._coming.get(host, ()))
         there = self.machines_on(host)
         return Occupancy(there, coming - there)
+
+    def overdrawn(self, machine: Machine) -> str | None:
+        """Say of what the host that a machine is to come to was promised more than it has.
+
+        Every process can tell that of what others decided, and of records that were put back.
+        """
+        return overdrawn(self.table, _move_of(machine.uid) if machine.move else machine.uid)
 
     def follow_hosts(self, cache: Cache) -> None:
         """Keep the table's hosts as a cache has them."""

@@ -37,6 +37,9 @@ async def create(scope: Scope) -> Outcome:
         plan = scope.machine.plan()
         require_unused(scope, plan.volumes or ())
         scope.may_act()
+        if scope.seen is None and scope.machine.promised and (why := scope.overdrawn()):
+            scope.refused = True
+            return Wait("HostFull", None, why)
         scope.requests.forget(scope.machine.uid)
         try:
             accepted = await scope.driver.create(plan)

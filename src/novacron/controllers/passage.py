@@ -66,6 +66,8 @@ class Passage(Voyage):
         if isinstance(there, Silent):
             return await self._stay(here, MoveResult.FAILED, "TargetUnreachable", there.why)
         if self._report.started is None:
+            if (full := self.overdrawn()) is not None:
+                return await self._stay(here, MoveResult.FAILED, "HostFull", full)
             return self._begins(here)
         return await self._set_off(here)
 

@@ -26,6 +26,7 @@ from novacron.core.volume import Hold
 
 __all__ = ["MachineReconciler"]
 
+
 LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
 OTHER_HOST = "OtherHost"
@@ -49,6 +50,12 @@ def by_nobody(machine: Machine, volume: str, least: Hold) -> str | None:
     return None
 
 
+def by_none(machine: Machine) -> str | None:
+    """Know of no promises, for a process that follows no other machines."""
+    del machine
+    return None
+
+
 def always() -> None:
     """Allow every order, for a process that is alone."""
 
@@ -65,6 +72,7 @@ class MachineReconciler:
     requests: Requests = field(default_factory=Requests)
     just_listed: Callable[[str, str], Observed | None] = not_listed
     held: Callable[[Machine, str, Hold], str | None] = by_nobody
+    overdrawn: Callable[[Machine], str | None] = by_none
     _met: set[str] = field(default_factory=set)
 
     async def reconcile(self, machine: Machine) -> Round:
@@ -108,9 +116,9 @@ class MachineReconciler:
             return _silent(error)
 
     def _voyage(self, machine: Machine, move: Move) -> Passage | Recovery:
-        now = self.now()
+        now, overdrawn = self.now(), partial(self.overdrawn, machine)
         if move.lost:
-            return Recovery(machine, move, self.drivers, self.may_act, now)
+            return Recovery(machine, move, self.drivers, self.may_act, now, overdrawn)
         happened: list[Happening] = []
 
         async def before(here: Observed) -> Wait | None:
@@ -121,7 +129,7 @@ class MachineReconciler:
             return await before_stop(scope, MOVED, STOPPING_TO_MOVE)
 
         return Passage(
-            *(machine, move, self.drivers, self.may_act, now, self.grace, before),
+            *(machine, move, self.drivers, self.may_act, now, overdrawn, self.grace, before),
             happened=happened,
         )
 
@@ -131,6 +139,7 @@ class MachineReconciler:
             restarts=self.restarts,
             requests=self.requests,
             held=partial(self.held, machine),
+            overdrawn=partial(self.overdrawn, machine),
         )
 
     async def _removed(self, machine: Machine) -> Round:

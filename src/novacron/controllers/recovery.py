@@ -25,8 +25,8 @@ class Recovery(Voyage):
 
     async def advance(self) -> Round:
         """Take the machine as far as it goes now."""
-        if self._report.started is None and not self._is_source_off:
-            return self._end(None, MoveResult.FAILED, HOST_BACK, self._source_is_back())
+        if self._report.started is None and (ended := self._overtaken()) is not None:
+            return ended
         target, driver = self._mover(self.move.target), self.drivers.named(self.move.target)
         seen = await self._look(self.move.target)
         if isinstance(seen, Silent):
@@ -41,6 +41,14 @@ class Recovery(Voyage):
         except (Busy, Unreachable) as error:
             after = error.after if isinstance(error, Busy) else LATER
             return self._wait(None, MIGRATING, str(error), after)
+
+    def _overtaken(self) -> Round | None:
+        """End what nothing was done for yet, where it was decided by what is so no more."""
+        if not self._is_source_off:
+            return self._end(None, MoveResult.FAILED, HOST_BACK, self._source_is_back())
+        if (full := self.overdrawn()) is not None:
+            return self._end(None, MoveResult.FAILED, "HostFull", full)
+        return None
 
     async def _begin(self, target: LiveMigration, driver: Driver, seen: Observed | None) -> Round:
         if seen is None or seen.abandoned:  # no guest was there yet

@@ -54,7 +54,7 @@ class Scope:
 
     ``may_act`` is asked right before each order to a host and raises when this process has lost
     the right to give any. ``held`` names another machine that holds a volume at least so much,
-    wherever it is.
+    wherever it is. ``overdrawn`` says of what its host was promised more than it has.
     """
 
     machine: Machine
@@ -66,6 +66,7 @@ class Scope:
     restarts: Restarts
     requests: Requests
     held: Callable[[str, Hold], str | None]
+    overdrawn: Callable[[], str | None]
     refused: bool = False
     ordered: timedelta | None = None
     happened: list[Happening] = field(default_factory=list)

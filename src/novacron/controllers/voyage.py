@@ -64,6 +64,7 @@ class Voyage:
     drivers: Drivers
     may_act: Callable[[], object]
     now: datetime
+    overdrawn: Callable[[], str | None]
     happened: list[Happening] = field(kw_only=True, default_factory=list)
 
     async def _look(self, host: str) -> Sight:

@@ -271,6 +271,7 @@ class Machine:
     ``only_host`` and ``leaving`` narrow down where it may be placed, and so does ``keeps_cpu``: it
     goes on running with the CPU that it was started with, which ``guest_cpu`` is the word for.
 
+    ``promised`` says that its host was only decided on: nobody wrote of it that it is there.
     ``made_by`` tells what it was made by from whatever else its host's address may come to mean.
     ``abandoned`` says that it may be forgotten when it is deleted and cannot be reached.
     """
@@ -301,6 +302,7 @@ class Machine:
     restart_allowed: bool = True
     restart_at_once: bool = False
     host: str | None = None
+    promised: bool = False
     made_by: str = ""
     abandoned: bool = False
     reserved: Resources | None = None

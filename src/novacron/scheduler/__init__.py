@@ -11,6 +11,7 @@ from novacron.scheduler.engine import (
     choose,
     devices_on,
     fits,
+    overdrawn,
     unwelcome,
 )
 from novacron.scheduler.explain import Rated, Refusal, one_line, rated, refusals
@@ -28,6 +29,7 @@ __all__ = [
     "devices_on",
     "fits",
     "one_line",
+    "overdrawn",
     "rated",
     "refusals",
     "unwelcome",

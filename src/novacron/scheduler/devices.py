@@ -80,6 +80,11 @@ class DeviceBooks:
             del self._taken[row]
         self._changed(row)
 
+    def shared(self, row: int, addresses: Iterable[str]) -> str | None:
+        """Return a device of these that several machines have been given."""
+        taken: Counter[str] = self._taken.get(row) or Counter()
+        return next((each for each in addresses if taken[each] > 1), None)
+
     def _changed(self, row: int) -> None:
         for kept in self._kept.values():
             kept.stale.add(row)

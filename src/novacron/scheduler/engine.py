@@ -30,6 +30,7 @@ __all__ = [
     "choose",
     "devices_on",
     "fits",
+    "overdrawn",
     "unwelcome",
 ]
 
@@ -198,17 +199,39 @@ def fits(table: HostTable, uid: str, host: str, size: Resources) -> str | None:
         return f"host {host} is not declared"
     held = table.held(uid)
     has = held.resources if held is not None and held.host == host else Resources()
-    for what, column, asked, had in (
-        ("CPU", CPU, size.vcpus, has.vcpus),
-        ("memory", MEMORY, size.memory_mib, has.memory_mib),
-        ("disk", DISK, size.disk_mib, has.disk_mib),
-    ):
-        free = int(table.free[column, row])
-        if asked > had and asked - had > free:
+    had = {column: amount for _, column, amount in _amounts(has)}
+    for what, column, amount in _amounts(size):
+        free, asked = int(table.free[column, row]), amount - had[column]
+        if asked > 0 and asked > free:
             unit = "" if column == CPU else " MiB"
-            return f"host {host} lacks {what} ({asked - had}{unit} more asked, {max(free, 0)} free)"
+            return f"host {host} lacks {what} ({asked}{unit} more asked, {max(free, 0)} free)"
     lacking = table.storage.lack(row, shares_of(uid, size))
     if lacking is None:
         return None
     storage_class, more, left = lacking
     return f"host {host} lacks {named(storage_class)} ({more} MiB more asked, {left} free)"
+
+
+def overdrawn(table: HostTable, holder: str) -> str | None:
+    """Say of what a host was promised more than it has, where a holder takes some of it."""
+    held = table.held(holder)
+    row = table.row(held.host) if held else None
+    if held is None or row is None or table.unready[row]:
+        return None
+    for what, column, amount in _amounts(held.resources):
+        if amount and table.free[column, row] < 0:
+            return f"host {held.host} has less {what} than was promised of it"
+    if (address := table.devices.shared(row, held.devices)) is not None:
+        return f"device {address} of host {held.host} was promised twice"
+    lacking = table.storage.overdrawn(row, shares_of(holder, held.resources))
+    if lacking is None:
+        return None
+    return f"host {held.host} has less {named(lacking)} than was promised of it"
+
+
+def _amounts(size: Resources) -> tuple[tuple[str, int, int], ...]:
+    return (
+        ("CPU", CPU, size.vcpus),
+        ("memory", MEMORY, size.memory_mib),
+        ("disk", DISK, size.disk_mib),
+    )

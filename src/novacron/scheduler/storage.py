@@ -103,6 +103,14 @@ class StorageBooks:
                 return share.storage_class, more, max(free, 0)
         return None
 
+    def overdrawn(self, row: int, shares: Iterable[Share]) -> str | None:
+        """Return a class of these of which more was promised than there is."""
+        mine = self._of_row.get(row, {})
+        for share in shares:
+            if self._free[mine.get(share.storage_class, BOUNDLESS)] < 0:
+                return share.storage_class
+        return None
+
     def _counted(
         self, classes: tuple[str, ...], shares: Sequence[Share], accounts: Amounts
     ) -> Amounts:

@@ -158,7 +158,7 @@ async def test_a_guest_that_dies_in_its_hook_is_not_started_over_and_over(world:
     dead = replace(done.seen, power=Power.OFF, ended="it crashed")
     scope = Scope(
         *(world.machine, world.driver, dead, lambda: None, world.now, timedelta(0)),
-        *(Restarts(), Requests(), lambda *_: None),
+        *(Restarts(), Requests(), lambda *_: None, lambda: None),
     )
     assert scope.died
 

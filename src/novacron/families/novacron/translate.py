@@ -230,6 +230,7 @@ def _machine(obj: Object, seal: Seal) -> Machine:
         restart_at_once=restart_at_once(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         host=record.host if record else None,
+        promised=record is not None and not status.get("nodeName"),
         reserved=record.reserved if record else None,
         devices=record.devices if record else (),
         placed_because=_because(obj, record, seal),
