@@ -67,25 +67,27 @@ class ClassFacts:
     """The place that a storage class is on a host, as it is measured.
 
     ``foreign_mib`` is what others took there than machines and kept volumes. Hosts that tell the
-    same ``storage`` see the same place.
+    same ``storage`` see the same place. ``trouble`` says why nothing of it can be used.
     """
 
     name: str
     capacity_mib: int
     foreign_mib: int = 0
     storage: str = ""
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StorageRoom:
     """How much may be promised of a storage class; all who tell the same id share it.
 
-    The class without a name is the host's own storage.
+    The class without a name is the host's own storage. ``trouble`` is why there is nothing.
     """
 
     storage_class: str
     allocatable_mib: int
     id: str = ""
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ class HostFacts:
                     0,
                 ),
                 each.storage,
+                each.trouble,
             )
             for each in self.classes
         )

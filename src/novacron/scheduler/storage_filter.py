@@ -22,9 +22,17 @@ def _say(asked: Asked, refused: Refused) -> str:
         most = int(view.free[number, refused.rows].max())
         if most < mib:
             free = f"{max(most, 0)} free" + ("" if refused.one else " at most")
-            return f"{lack(refused)} {named(storage_class)} ({mib} MiB asked, {free})"
+            said = f"{lack(refused)} {named(storage_class)} ({mib} MiB asked, {free})"
+            return said + _trouble(refused, storage_class)
     together = " and ".join(f"{mib} MiB of {named(name)}" for name, mib in view.wanted)
     return f"{lack(refused)} room for {together} at once, which are one place there"
+
+
+def _trouble(refused: Refused, storage_class: str) -> str:
+    """Return why there is nothing of a class, as one of the hosts says."""
+    rooms = (room for host in refused.hosts for room in host.storage)
+    said = (each.trouble for each in rooms if each.storage_class == storage_class)
+    return next((f": {trouble}" for trouble in said if trouble), "")
 
 
 STORAGE = Filter("Storage", _without, _say)

@@ -235,12 +235,20 @@ def test_what_a_host_has_of_classes_comes_back_from_its_status() -> None:
         kept_volumes=kept,
         own_storage="nas",
         foreign_mib=30,
-        classes=(ClassFacts("fast", 1000, 200, "nfs"), ClassFacts("slow", 10)),
+        classes=(
+            ClassFacts("fast", 1000, 200, "nfs"),
+            ClassFacts("slow", 10),
+            ClassFacts("shut", 0, trouble="there is no storage pool"),
+        ),
     )
     overcommit = Overcommit(disk=2)
     allocatable, rooms = facts.allocatable(overcommit), facts.rooms(overcommit)
     assert allocatable.disk_mib == 2000 - 50 - 30
-    assert rooms == (StorageRoom("fast", 2000 - 100 - 200, "nfs"), StorageRoom("slow", 20))
+    assert rooms == (
+        StorageRoom("fast", 2000 - 100 - 200, "nfs"),
+        StorageRoom("slow", 20),
+        StorageRoom("shut", 0, trouble="there is no storage pool"),
+    )
     told = HostReport((), facts, allocatable, 0, rooms)
     obj["status"] = HostKind().status(obj, told)
     seen = HostKind().host(obj).seen_by_scheduler()

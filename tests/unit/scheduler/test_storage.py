@@ -34,6 +34,13 @@ def test_a_second_volume_does_not_go_where_the_first_took_the_room() -> None:
     assert isinstance(choose(hosts, wanting(("fast", "web.data", 500))), Placed)
 
 
+def test_of_a_class_that_cannot_be_used_it_is_told_why() -> None:
+    """Nobody would look for a pool that is not started where only room is said to be missing."""
+    hosts = table(seeing("a", StorageRoom("fast", 0, trouble="storage pool ssd is not started")))
+    said = "lacks storage of class fast (500 MiB asked, 0 free): storage pool ssd is not started"
+    assert one_line(choose(hosts, wanting(("fast", "web.data", 500)))) == f"0/1 hosts fit: 1 {said}"
+
+
 def test_of_many_hosts_the_most_that_one_has_free_is_told() -> None:
     """A thousand hosts must not make a message of a thousand figures."""
     hosts = table(seeing("a", FAST), seeing("b", StorageRoom("fast", 100)))

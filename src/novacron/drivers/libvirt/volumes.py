@@ -1,6 +1,6 @@
 """Volumes that outlive their machines on one libvirt host."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -68,10 +68,14 @@ class LibvirtVolumes(HostWork):
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """Volumes that no machine of a host has, and its pools: each with what others know it by."""
+    """Volumes that no machine of a host has, and its pools: each with what others know it by.
+
+    ``shut`` are the classes whose pools cannot be used, and why.
+    """
 
     kept: tuple[KeptVolume, ...]
     pools: tuple[tuple[str | None, Pool, str], ...]
+    shut: Mapping[str, str]
 
     def told(self, facts: HostFacts, foreign: Foreign) -> HostFacts:
         """Return a host's facts with what is known of its storage. Blocks."""
@@ -83,10 +87,14 @@ class Shelved:
             storage_ids=frozenset(filter(None, ids.values())),
             own_storage=ids.get(None, ""),
             foreign_mib=taken.get(None, 0),
-            classes=tuple(
-                ClassFacts(name, pool.capacity_mib, taken[name], storage)
-                for name, pool, storage in self.pools
-                if name is not None
+            classes=(
+                *(
+                    ClassFacts(name, pool.capacity_mib, taken[name], storage)
+                    for name, pool, storage in self.pools
+                    if name is not None
+                ),
+                # Of a class of which nothing is told there is no end.
+                *(ClassFacts(name, 0, trouble=why) for name, why in self.shut.items()),
             ),
         )
 
@@ -94,14 +102,15 @@ class Shelved:
 def shelved(builder: Builder) -> Shelved:
     """Look through all pools of a host. Blocks."""
     found: list[tuple[Pool, str, str | None, str]] = []
-    pools = tuple((each, pool, _storage_id(pool)) for each, pool in _pools(builder))
+    opened, shut = _pools(builder)
+    pools = tuple((each, pool, _storage_id(pool)) for each, pool in opened)
     for storage_class, pool, storage in pools:
         names = (name for name in sorted(pool.names()) if name.startswith(PREFIX))
         found += [(pool, name, storage_class, storage) for name in names]
     # After the files, which are made later than the definition that has them, and go earlier.
     held = _held_by_machines(builder) if found else frozenset()
     kept = [_told(*each) for each in found if f"{each[0].name}/{each[1]}" not in held]
-    return Shelved(tuple(chain.from_iterable(kept)), pools)
+    return Shelved(tuple(chain.from_iterable(kept)), pools, shut)
 
 
 def _held_by_machines(builder: Builder) -> frozenset[str]:
@@ -109,10 +118,17 @@ def _held_by_machines(builder: Builder) -> frozenset[str]:
     return frozenset(volume.key for each in written for volume in each.mark.volumes)
 
 
-def _pools(builder: Builder) -> Iterator[tuple[str | None, Pool]]:
+def _pools(builder: Builder) -> tuple[list[tuple[str | None, Pool]], Mapping[str, str]]:
+    """Return the pools that can be used, and of which classes not, and why."""
+    opened: list[tuple[str | None, Pool]] = []
+    shut: dict[str, str] = {}
     for storage_class, name in builder.storage.pools():
-        with suppress(Rejected):  # whoever asks for a volume of this class hears of it
-            yield storage_class, builder.storage.pool(name)
+        try:
+            opened.append((storage_class, builder.storage.pool(name)))
+        except Rejected as error:
+            assert storage_class is not None, "the builder has the host's own pool"
+            shut[storage_class] = str(error)
+    return opened, shut
 
 
 def _storage_id(pool: Pool) -> str:

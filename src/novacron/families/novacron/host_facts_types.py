@@ -45,6 +45,8 @@ class HostStorageClass(Model):
     storage_id: Annotated[str | None, Field(alias="storageID")] = None
     """What the place is known by, if other hosts may see it too: those with the same have its room
     together."""
+    message: str | None = None
+    """Why it cannot be used, where it cannot; no machine that asks for it is placed here then."""
 
 
 class HostNuma(Model):

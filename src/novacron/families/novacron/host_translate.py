@@ -141,7 +141,12 @@ def _offers(status: Object) -> Iterator[Offer]:
 
 def _rooms(written: list[Object] | None) -> tuple[StorageRoom, ...]:
     return tuple(
-        StorageRoom(each["name"], mib(each["allocatable"]), each.get("storageID") or "")
+        StorageRoom(
+            each["name"],
+            mib(each["allocatable"]),
+            each.get("storageID") or "",
+            each.get("message") or "",
+        )
         for each in written or ()
     )
 
@@ -152,6 +157,7 @@ def _written_rooms(rooms: tuple[StorageRoom, ...]) -> list[Object] | None:
             "name": room.storage_class,
             "allocatable": format_mib(room.allocatable_mib),
             **({"storageID": room.id} if room.id else {}),
+            **({"message": room.trouble} if room.trouble else {}),
         }
         for room in rooms
     ] or None
