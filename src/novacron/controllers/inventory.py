@@ -164,7 +164,8 @@ class InventoryWatch:
         now = {seen.uid: seen for seen in machines}
         self._before[host] = now
         if everything:
-            self._wake(self.ledger.machines_on(host))
+            # Also those of which it still has something that left it while it was away.
+            self._wake(self.ledger.machines_on(host) | now.keys())
         elif before is not None:
             measures = self._measures.setdefault(host, Measures())
             others = {uid for uid, seen in now.items() if _differs(before, seen)}

@@ -83,8 +83,10 @@ class Watched:
         return self.world.named(host)
 
     def answered(self, host: str) -> bool:
-        del host
-        return False
+        """Say whether it was silent before."""
+        was_silent = host in self.troubled
+        self.troubled.discard(host)
+        return was_silent
 
     async def listed(self) -> list[Owner]:
         """List all machines; return whose were woken."""
@@ -219,6 +221,17 @@ async def test_all_machines_of_a_host_are_looked_at_that_is_declared_otherwise(
     await watched.listed()
     assert await watched.listed() == []
     watched.world.driver = World(watched.world.directory).driver
+    assert await watched.listed() == [watched.owner]
+    assert await watched.listed() == []
+
+
+async def test_a_host_that_is_back_wakes_those_who_left_something_there(watched: Watched) -> None:
+    """It is removed then and not half a minute later, for it may be in the way of others."""
+    await watched.listed()
+    watched.ledger.assume(
+        watched.world.machine.uid, Held("elsewhere", watched.world.machine.wanted)
+    )
+    watched.troubled.add("a")
     assert await watched.listed() == [watched.owner]
     assert await watched.listed() == []
 
