@@ -28,11 +28,15 @@ RUN locks=src/novacron/localcluster; \
 RUN mkdir /images && /opt/novacron/bin/python -m novacron.guests tiny --output /images/tiny.qcow2
 
 FROM python:${PYTHON}
-# The libvirt driver's library, ssh for hosts that are reached by it, qemu-img for images.
+# The libvirt driver's library, ssh for hosts that are reached by it, qemu-img for images. ssh
+# refuses to work for a user without a name.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends libvirt0 openssh-client qemu-utils \
     && rm -rf /var/lib/apt/lists/* \
     && python -m pip uninstall --yes pip \
+    && groupadd --gid 65532 novacron \
+    && useradd --no-log-init --uid 65532 --gid 65532 --home-dir /tmp --no-create-home \
+        --shell /usr/sbin/nologin novacron \
     && ln -s /opt/novacron/bin/manager /manager
 COPY --from=build /opt/novacron /opt/novacron
 COPY --from=build /images /usr/share/novacron/images

@@ -107,6 +107,36 @@ def test_nothing_that_builds_is_left_in_the_image() -> None:
     assert not re.search(r"gcc|-dev|pip install", run)
 
 
+# With a copy of /etc that only it sees, and that goes with it.
+IN_THE_IMAGE = """
+mount -t tmpfs -o mode=700 none "$1"
+cp -a /etc "$1/etc"
+mount --bind "$1/etc" /etc
+sh -ec "$2"
+exec setpriv --reuid "$3" --regid "$4" --clear-groups ssh -G localhost
+"""
+
+
+def test_ssh_works_for_the_user_of_the_image(tmp_path: Path) -> None:
+    """It refuses to for one that /etc/passwd does not know, so no host could be reached by it."""
+    [run] = [step.rest for step in FINAL if step.word == "RUN"]
+    [(user, group)] = [step.rest.split(":") for step in FINAL if step.word == "USER"]
+    [variables] = [step.rest for step in FINAL if step.word == "ENV"]
+    [home] = re.findall(r"HOME=(\S+)", variables)
+    steps = [step for step in run.split(" && ") if re.match("(group|user)add ", step)]
+
+    def ssh(*made: str) -> subprocess.CompletedProcess[str]:
+        script = ["sh", "-ec", IN_THE_IMAGE, "", tmp_path, " && ".join(made), user, group]
+        command = ["unshare", "--mount", *script]
+        as_there = {**os.environ, "HOME": home}
+        return subprocess.run(command, env=as_there, capture_output=True, text=True, check=False)
+
+    told = ssh(*steps)
+    assert told.returncode == 0, told.stderr
+    assert "\nuser novacron\n" in f"\n{told.stdout}"
+    assert f"No user exists for uid {user}" in ssh().stderr
+
+
 @pytest.mark.full
 def test_the_steps_of_the_build_make_a_working_operator(tmp_path: Path) -> None:
     """Run here one by one with other paths; it is the base image that remains unproven."""
