@@ -132,4 +132,5 @@ def _check(name: str, fields: Mapping[str, Any], origin: str) -> None:
 
 
 def _mistake(origin: str, what: str) -> Rejected:
-    return Rejected(f"the image catalogue {origin} cannot be used: {what}", reason="BadCatalogue")
+    message = f"the image catalogue {origin} cannot be used: {what}"
+    return Rejected(message, reason="BadCatalogue", again=AGAIN)

@@ -8,7 +8,7 @@ import hashlib
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, urlsplit
 
 from novacron.core.errors import Rejected
@@ -18,6 +18,7 @@ from novacron.images.web import WebBytes
 __all__ = ["Bucket", "s3_bytes", "signed"]
 
 ALGORITHM = "AWS4-HMAC-SHA256"
+AGAIN = timedelta(seconds=20)
 EMPTY = hashlib.sha256().hexdigest()
 
 
@@ -43,6 +44,7 @@ class Bucket:
             raise Rejected(
                 "the Secret for s3:// has only one of accessKeyID and secretAccessKey",
                 reason="CredentialsMissing",
+                again=AGAIN,
             )
         return cls(
             given.get("endpoint"),
@@ -69,6 +71,7 @@ def s3_bytes(source: str, bucket: Bucket, reach: Reach) -> WebBytes:
         raise Rejected(
             f"image {source}: images may come from these buckets only: {', '.join(bucket.buckets)}",
             reason="BucketDenied",
+            again=AGAIN,
         )
     if {".", ".."} & set(key.split("/")):
         # A server that takes it for a path would give what is in another bucket.
@@ -78,6 +81,7 @@ def s3_bytes(source: str, bucket: Bucket, reach: Reach) -> WebBytes:
         raise Rejected(
             f"the endpoint for s3:// is {endpoint}; it must begin with https:// or http://",
             reason="CredentialsMissing",
+            again=AGAIN,
         )
     url = f"{endpoint.rstrip('/')}/{quote(name, safe='')}/{quote(key, safe='/~')}"
     return WebBytes(

@@ -65,6 +65,7 @@ def test_a_mistake_is_told_with_where_it_is(text: str, words: str) -> None:
         shipped().extended(text, "ns/images, more.yaml")
     assert "ns/images, more.yaml" in str(refusal.value)
     assert refusal.value.reason == "BadCatalogue"
+    assert refusal.value.again, "the ConfigMap is mended without a word to the machine"
 
 
 def test_a_machine_too_small_for_its_image_is_refused() -> None:

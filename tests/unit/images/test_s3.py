@@ -68,6 +68,22 @@ def test_half_a_secret_says_what_is_missing(secret: dict[str, bytes]) -> None:
     assert refusal.value.reason == "CredentialsMissing"
 
 
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"accessKeyID": b"only"},
+        {"secretAccessKey": b"only"},
+        {"endpoint": b"s3.example"},
+        {"buckets": b"golden"},
+    ],
+)
+def test_what_a_secret_refuses_is_asked_again(secret: dict[str, bytes]) -> None:
+    """Whoever mends it cannot tell all machines that wait for it."""
+    with pytest.raises(Rejected) as refusal:
+        s3_bytes("s3://private/disk", Bucket.of(secret), Reach())
+    assert refusal.value.again
+
+
 def test_keys_are_never_shown() -> None:
     """Values of core and settings end up in logs."""
     assert "hidden" not in repr(Bucket(access_key="hidden", secret_key="hidden"))
