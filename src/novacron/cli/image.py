@@ -40,20 +40,29 @@ def list_images(
     """List the images of marketplace://, those that come with us and those of the cluster."""
 
     async def act(client: "Client", _: str) -> "Catalogue":
-        from novacron.cli.failure import Failure  # noqa: PLC0415
-        from novacron.controllers.catalogue import catalogue_of  # noqa: PLC0415 - heavy
-        from novacron.core.errors import DriverError  # noqa: PLC0415
-
-        try:
-            return await catalogue_of(client, catalogue, operator_namespace)
-        except DriverError as error:
-            raise Failure(str(error)) from error
+        return await _known(client, catalogue, operator_namespace)
 
     entries = [entry for _, entry in sorted(run(target, act).entries.items())]
     if output is Format.TABLE:
         click.echo(table(TITLES, [_row(entry) for entry in entries]))
     else:
         show_value(output, {"images": [_fields(entry) for entry in entries]})
+
+
+async def _known(client: "Client", name: str, namespace: str) -> "Catalogue":
+    """Return all images by name, or those that come with us where the cluster's are not shown."""
+    from novacron.cli.failure import Failure  # noqa: PLC0415
+    from novacron.controllers.catalogue import FORBIDDEN, catalogue_of  # noqa: PLC0415 - heavy
+    from novacron.core.errors import DriverError  # noqa: PLC0415
+    from novacron.images import shipped  # noqa: PLC0415
+
+    try:
+        return await catalogue_of(client, name, namespace)
+    except DriverError as error:
+        if error.reason != FORBIDDEN:
+            raise Failure(str(error)) from error
+        click.echo(f"note: what the cluster itself adds is not shown: {error}", err=True)
+        return shipped()
 
 
 def _row(entry: "Entry") -> tuple[object, ...]:
