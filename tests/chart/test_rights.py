@@ -78,6 +78,28 @@ def test_machines_are_out_of_reach_in_namespaces_that_are_not_watched(render: Re
     assert everywhere | watched | set(rights_in(found["Role", OWN, OPERATOR])) == whole
 
 
+def test_shared_claims_can_be_read_in_namespaces_that_are_not_watched(render: Render) -> None:
+    """That is where images for all teams are; nothing else there is the operator's business."""
+    shared = "images.sharedNamespaces={golden}"
+    name, watched = f"{OPERATOR}-claims", f"watchNamespaces={{{VMS}}}"
+    manifests = render(watched, shared, hooks=False)
+    rights = set(rights_in(roles(manifests)["Role", "golden", name]))
+    assert rights == {Right("get", "", "persistentvolumeclaims")}
+    [binding] = [
+        each
+        for each in manifests
+        if each["kind"] == "RoleBinding" and each["metadata"]["namespace"] == "golden"
+    ]
+    assert binding["roleRef"]["name"] == name
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": OPERATOR, "namespace": OWN},
+    ]
+    everywhere = roles(render(shared, hooks=False))
+    others = roles(render(watched, shared, "families.novacron=false", "families.viti=true"))
+    for found in (everywhere, others):
+        assert ("Role", "golden", name) not in found, "they need it nowhere, or have it everywhere"
+
+
 def test_a_family_that_is_off_has_no_rights(helm: Helm, tmp_path: Path) -> None:
     """Each brings its own, to its machines and to its kinds; hosts come with all of them."""
     chart = Path(shutil.copytree(CHART, tmp_path / "novacron"))

@@ -12,7 +12,7 @@ from novacron.app.settings import Settings
 from novacron.core.errors import Rejected, Unreachable
 from novacron.images import HostFile
 from novacron.runtime.client import Client
-from novacron.runtime.errors import ApiError, NotFound
+from novacron.runtime.errors import ApiError, Forbidden, NotFound
 from novacron.runtime.resource import Object, Resource
 
 __all__ = ["CLAIMS", "VOLUMES", "ClaimedImages", "file_on"]
@@ -73,6 +73,13 @@ class ClaimedImages:
             raise Rejected(
                 f"image {source}: there is no {kind.kind} {name}",
                 reason="ImageNotFound",
+                again=AGAIN,
+            ) from error
+        except Forbidden as error:
+            where = f" in namespace {namespace}" if namespace else ""
+            raise Rejected(
+                f"image {source}: the operator lacks the right to get {kind.plural}{where}",
+                reason="ClaimForbidden",
                 again=AGAIN,
             ) from error
         except ApiError as error:

@@ -21,6 +21,7 @@ from novacron.app.rights import (
     RBAC_API,
     beyond_machines,
     far_kubevirt,
+    for_claims,
     for_machines,
     installing,
 )
@@ -86,6 +87,7 @@ def _family_rights(name: str) -> dict[str, Any]:
     return {
         "beyond": beyond_machines([name]),
         "machines": for_machines([name]),
+        "claims": for_claims([name]),
         "definitions": installing(definitions),
     }
 

@@ -20,6 +20,7 @@ __all__ = [
     "WEBHOOKS",
     "beyond_machines",
     "far_kubevirt",
+    "for_claims",
     "for_machines",
     "installing",
     "rbac",
@@ -81,6 +82,13 @@ OWN = [
 ]
 
 
+def for_claims(families: Collection[str]) -> list[Manifest]:
+    """Return the rights to claims that machines of these families may have images from."""
+    # app.claimed_images: which volume it is, for pvc:// images of machines that we make ourselves
+    ours = any(not family.made_in_kubevirt for family in chosen(families))
+    return [_rule("", ["persistentvolumeclaims"], ["get"])] if ours else []
+
+
 def for_machines(families: Collection[str]) -> list[Manifest]:
     """Return the rights to the machines of these families, wherever they are declared."""
     rules: list[Manifest] = []
@@ -88,8 +96,7 @@ def for_machines(families: Collection[str]) -> list[Manifest]:
         if family.made_in_kubevirt:
             rules += _in_kubevirt()
         else:
-            # app.claimed_images: pvc:// images of the machines beside them
-            rules.append(_rule("", ["persistentvolumeclaims"], ["get"]))
+            rules += for_claims([family.name])
         # controllers.placement writes records, and asks what became of one that got no answer
         for resource, _ in family.machines:
             rules += _followed(resource, "get", "update")

@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from novacron.app.claimed_images import VOLUMES, file_on
+from novacron.app.claimed_images import CLAIMS, VOLUMES, ClaimedImages, file_on
 from novacron.app.libvirt import libvirt_driver
 from novacron.app.settings import Settings
 from novacron.core.errors import Rejected
@@ -12,6 +12,7 @@ from novacron.core.host import DeclaredHost
 from novacron.core.machine import MachinePlan, MachineRef, Resources
 from novacron.images import HostFile, Locate
 from novacron.runtime.client import Client
+from novacron.runtime.errors import Forbidden
 from novacron.runtime.resource import Object, Resource
 
 SOURCE = "pvc://ns/claim"
@@ -93,3 +94,29 @@ async def test_a_host_reads_the_claims_of_the_node_that_it_is_declared_to_be(
     assert (await here(plan)).place == HostFile("/v", "disk.img", SOURCE)
     with pytest.raises(Rejected, match="is on node a, but this host is node b"):
         await elsewhere(plan)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (CLAIMS, "the right to get persistentvolumeclaims in namespace ns$"),
+        (VOLUMES, "the right to get persistentvolumes$"),
+    ],
+)
+async def test_a_right_that_the_operator_lacks_is_no_silence_of_a_host(
+    kind: Resource, words: str
+) -> None:
+    """Its owner would look for what is wrong there, and only an administrator can mend it."""
+
+    class Closed(Cluster):
+        async def get(self, asked: Resource, *_: object) -> Object:
+            if asked == kind:
+                raise Forbidden("no")
+            return await super().get(asked)
+
+    settings = Settings(image_shared_namespaces=("ns",))
+    images = ClaimedImages(settings, cast("Client", Closed()))
+    with pytest.raises(Rejected, match=words) as refusal:
+        await images.find(SOURCE, "other")
+    assert refusal.value.reason == "ClaimForbidden"
+    assert refusal.value.again, "a role is given without a word to the machine"
