@@ -36,7 +36,9 @@ def files_in(archive: IO[bytes], length: int) -> list[tarfile.TarInfo]:
     Raises ValueError, OSError or an error of tarfile when it is damaged.
     """
     archive.seek(0)
-    with tarfile.open(fileobj=cast("IO[bytes]", _Headers(archive)), mode="r:") as tar:
+    # Names are told to users, so what is no text in them is replaced.
+    read = cast("IO[bytes]", _Headers(archive))
+    with tarfile.open(fileobj=read, mode="r:", errors="replace") as tar:
         members = [member for member, _ in zip(tar, range(MOST_MEMBERS), strict=False)]
     for member in members:
         if not 0 <= member.size <= length - member.offset_data or member.issparse():

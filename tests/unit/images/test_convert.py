@@ -9,6 +9,7 @@ import time
 import tracemalloc
 from pathlib import Path
 
+import orjson
 import pytest
 
 from guest_images import as_ova
@@ -117,6 +118,34 @@ def test_an_ova_cannot_have_this_process_read_without_end(tmp_path: Path, header
     finally:
         tracemalloc.stop()
     assert refusal.value.reason == "NotAnImage"
+
+
+def name_by_pax(name: bytes) -> bytes:
+    """Return a header that gives what follows a name, as newer programs do."""
+    record = b" path=" + name + b"\n"
+    record = str(len(record) + 2).encode() + record
+    return header(tarfile.XHDTYPE, len(record)) + record.ljust(tarfile.BLOCKSIZE, b"\0")
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        header(tarfile.GNUTYPE_SPARSE, 512, "d\udcff.vmdk"),
+        header(tarfile.REGTYPE, 512, "d\udcff.vmdk"),
+        name_by_pax(b"d\xff.vmdk") + header(tarfile.REGTYPE, 512),
+    ],
+    ids=["sparse", "foreign", "pax"],
+)
+def test_an_ova_with_names_that_are_no_text_is_refused_in_words(
+    tmp_path: Path, names: bytes
+) -> None:
+    """A message with a half of a character cannot be written into a status at all."""
+    ova = tmp_path / "odd.ova"
+    content = b"of some other format".ljust(3 * tarfile.BLOCKSIZE, b"\0")
+    ova.write_bytes(header(tarfile.REGTYPE, 0, "x.ovf") + names + content)
+    with pytest.raises(Rejected, match="d\N{REPLACEMENT CHARACTER}.vmdk") as refusal:
+        convert(ova)
+    orjson.dumps(str(refusal.value))
 
 
 def test_one_that_unfolds_without_end_is_stopped(disk: Path) -> None:
