@@ -1,8 +1,8 @@
 """Runs one program with limits and without a network; a program of its own, not to be imported.
 
-Started with the bare interpreter: ``python -I -S confine.py MEMORY CPU_SECONDS FILE_BYTES PROGRAM
-ARGUMENT…``. It sets the limits, gives up rights that it has, has the kernel refuse sockets, and
-becomes the program, which is named by its whole path. It may not know anything of ours.
+Started with the bare interpreter: ``python -I -S confine.py ADDRESSES MEMORY CPU_SECONDS FILE_BYTES
+PROGRAM ARGUMENT…``. It sets the limits, gives up rights that it has, has the kernel refuse sockets,
+and becomes the program, which is named by its whole path. It may not know anything of ours.
 """
 
 import ctypes
@@ -10,12 +10,19 @@ import os
 import resource
 import struct
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 PR_SET_NO_NEW_PRIVS = 38
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
 NOBODY = 65534
 FILES = 64
+# A thread counts with all the stack that it may have. Most programs give it eight times as much as
+# any takes, so that it depends on how many run at once whether the memory is enough.
+STACK_BYTES = 1024 * 1024
+# Above its limit it is told by a signal of its own, and has so long to end by itself.
+MORE_SECONDS = 5
 # By architecture: how the kernel calls it, and the numbers of socket, connect and ptrace.
 ARCHITECTURES = {
     "x86_64": (0xC000003E, (41, 42, 101)),
@@ -50,16 +57,25 @@ def _refuse_sockets() -> None:
         raise OSError(ctypes.get_errno(), "the kernel takes no filter of system calls")
 
 
-def main(memory: str, seconds: str, size: str, *command: str) -> None:
+def _be_the_first_to_go() -> None:
+    """Have the kernel end this, and not who started it, where there is no memory for both."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+
+
+def main(addresses: str, memory: str, seconds: str, size: str, *command: str) -> None:
     """Set the limits and become the program."""
+    _be_the_first_to_go()
     for what, limit in (
-        (resource.RLIMIT_AS, int(memory)),
-        (resource.RLIMIT_CPU, int(seconds)),
+        (resource.RLIMIT_AS, int(addresses)),
+        (resource.RLIMIT_DATA, int(memory)),
+        (resource.RLIMIT_STACK, STACK_BYTES),
         (resource.RLIMIT_FSIZE, int(size)),
         (resource.RLIMIT_NOFILE, FILES),
         (resource.RLIMIT_CORE, 0),
     ):
         resource.setrlimit(what, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + MORE_SECONDS))
     if os.geteuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

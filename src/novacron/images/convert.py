@@ -8,6 +8,7 @@ happens to this process, nothing is left of them.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -28,7 +29,10 @@ from novacron.images.ova import files_in
 __all__ = ["Converted", "converted"]
 
 CONFINE = Path(__file__).with_name("confine.py")
-MEMORY_BYTES = 2 * 1024**3
+ADDRESS_BYTES = 2 * 1024**3
+# Most of it is never written to: 45 MiB are, of a disk of 2 TiB. So the limit of the chart's pod
+# holds the operator and the four conversions that a host may have under way.
+MEMORY_BYTES = 256 * 1024**2
 DEADLINE_SECONDS = 3600
 LOOK_SECONDS = 0.2
 
@@ -136,7 +140,7 @@ def _convert(
     fetch: Readable, disk: _Disk, source: IO[bytes], target: IO[bytes], beat: Callable[[], None]
 ) -> None:
     size = fetch.limits.unfolded_bytes(fetch.done)
-    limits = (str(MEMORY_BYTES), str(DEADLINE_SECONDS), str(size))
+    limits = (str(ADDRESS_BYTES), str(MEMORY_BYTES), str(DEADLINE_SECONDS), str(size))
     command = [sys.executable, "-I", "-S", str(CONFINE), *limits]
     command += [_program(), "convert", "-q", "-O", "qcow2"]
     command += [_given(disk, source), f"/dev/fd/{target.fileno()}"]
@@ -149,6 +153,8 @@ def _convert(
     ):
         try:
             _await(process, beat)
+            if process.poll() == -signal.SIGKILL:
+                raise _no_room(MemoryError("the kernel ended qemu-img, as it does for memory"))
         finally:
             process.kill()
             process.wait()
@@ -195,7 +201,7 @@ def _failure(fetch: Readable, words: str, size: int, target: IO[bytes]) -> Drive
     return _refusal(fetch, f"cannot be converted: {last[:300]}")
 
 
-def _no_room(error: OSError) -> Busy:
+def _no_room(error: OSError | MemoryError) -> Busy:
     return Busy(f"the operator cannot convert images at present: {error}", reason="NoScratchSpace")
 
 

@@ -1,10 +1,12 @@
 """Images in other formats become qcow2, by the real qemu-img in its cell."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 import tracemalloc
 from pathlib import Path
@@ -143,7 +145,7 @@ def test_an_ova_with_names_that_are_no_text_is_refused_in_words(
     ova = tmp_path / "odd.ova"
     content = b"of some other format".ljust(3 * tarfile.BLOCKSIZE, b"\0")
     ova.write_bytes(header(tarfile.REGTYPE, 0, "x.ovf") + names + content)
-    with pytest.raises(Rejected, match="d\N{REPLACEMENT CHARACTER}.vmdk") as refusal:
+    with pytest.raises(Rejected, match=re.escape("d\N{REPLACEMENT CHARACTER}.vmdk")) as refusal:
         convert(ova)
     orjson.dumps(str(refusal.value))
 
@@ -195,7 +197,7 @@ def test_a_directory_that_takes_no_files_is_the_operators_trouble(disk: Path) ->
 
 
 def confined(*command: str, seconds: int = 60) -> "subprocess.CompletedProcess[str]":
-    limits = (str(2**30), str(seconds), str(MIB))
+    limits = (str(2**30), str(256 * MIB), str(seconds), str(MIB))
     cell = [sys.executable, "-I", "-S", str(CONFINE), *limits, *command]
     return subprocess.run(cell, capture_output=True, text=True, check=False, timeout=60)
 
@@ -232,11 +234,36 @@ def test_nothing_in_the_cell_goes_on_for_ever_or_grows_without_end(tmp_path: Pat
     assert file.stat().st_size <= MIB
 
 
-@pytest.mark.parametrize(("wanted", "granted"), [("64M", True), ("2G", False)])
+@pytest.mark.parametrize(("wanted", "granted"), [("64M", True), ("300M", False), ("2G", False)])
 def test_nothing_in_the_cell_has_more_memory_than_it_was_given(wanted: str, granted: bool) -> None:
     """A disk could say that its tables are as large as the machine."""
     took = confined("/bin/dd", "if=/dev/zero", "of=/dev/null", f"bs={wanted}", "count=1")
     assert (took.returncode == 0, "memory exhausted" in took.stderr) == (granted, not granted)
+
+
+@pytest.mark.parametrize(
+    ("does", "failure", "words"),
+    [
+        ("dd if=/dev/zero of=/dev/null bs=300M count=1", Rejected, "memory exhausted"),
+        ("cat /proc/self/oom_score_adj; false", Rejected, "cannot be converted: 1000$"),
+        ("kill -KILL $$", Busy, "the kernel ended qemu-img"),
+    ],
+    ids=["greedy", "ready to go", "gone"],
+)
+def test_memory_that_a_conversion_wants_is_not_taken_from_the_operator(
+    disk: Path, monkeypatch: pytest.MonkeyPatch, does: str, failure: type[Exception], words: str
+) -> None:
+    """They are in one pod, and it has half a gigabyte for four of them."""
+    made = image(disk, "vhdx")
+    # Where nobody in particular may read it.
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        program = Path(directory) / "qemu-img"
+        program.write_text(f"#!/bin/sh\n{does}\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", directory, prepend=os.pathsep)
+        with pytest.raises(failure, match=words):
+            convert(made)
 
 
 def test_a_conversion_leaves_no_file_wherever_it_is_killed(disk: Path, tmp_path: Path) -> None:
