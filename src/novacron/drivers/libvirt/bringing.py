@@ -43,7 +43,7 @@ class Bringing:
         self._pool = pool
         self._progress = progress
         self._clock = clock
-        self._claim: str | None = None
+        self._stem: str | None = None
         self._record: Record | None = None
         self._fetch: Fetch | None = None
         self._beats = 0
@@ -59,10 +59,10 @@ class Bringing:
 
     def _note(self) -> None:
         """Write down how far it is."""
-        if self._claim is None or self._record is None:
+        if self._stem is None or self._record is None:
             return
         self._beats += 1
-        self._pool.fill(self._claim, 0, [self._record.written(self._beats)])
+        self._record.write(self._pool, self._stem, self._beats)
         self._last = self._clock()
 
     def bring(
@@ -70,7 +70,7 @@ class Bringing:
     ) -> InStock:
         """Bring an image that was opened, or the rest of it."""
         stem = partial.stem if partial else new_stem(lot)
-        self._fetch, self._claim = fetch, claim(stem)
+        self._fetch, self._stem = fetch, stem
         self._progress.total = fetch.length
         ending = DOWNLOAD if fetch.inspected.is_foreign else f".{fetch.inspected.format}"
         self._record = Record(f"{stem}{ending}", fetch.version, fetch.length or 0)
@@ -176,9 +176,8 @@ class Bringing:
 
     def _close(self, stem: str) -> None:
         """Take away all that was about the work."""
-        assert self._claim is not None
-        self._pool.remove(self._claim)
+        self._pool.remove(claim(stem))
         for name in self._pool.names():
             if name.startswith(taken(stem, "")):
                 self._pool.remove(name)
-        self._claim = self._record = None
+        self._stem = self._record = None

@@ -1,7 +1,8 @@
 """Images that are only partly on a host, with a record of how far they are for whoever goes on.
 
-The record is the beginning of the claim: a volume that grows for as long as somebody lives. Only
-one may go on with what another left: whoever makes a volume that nobody made before. Blocks.
+The record is the beginning of the claim: a volume that grows for as long as somebody lives, though
+only its end is written then. Only one may go on with what another left: whoever makes a volume that
+nobody made before. Blocks.
 """
 
 import json
@@ -16,7 +17,10 @@ from novacron.drivers.libvirt.shelf import claim, taken
 
 __all__ = ["BEAT_BYTES", "Partial", "Record", "read_record", "take_over"]
 
+# A block of most file systems, so that what grows takes up more room too.
 BEAT_BYTES = 4096
+# More than a server tells of a version that anybody could go on with.
+RECORD_BYTES = 16 * BEAT_BYTES
 END = b"\n"
 
 
@@ -33,10 +37,12 @@ class Record:
     stored: int = 0
     left: bool = False
 
-    def written(self, beats: int) -> bytes:
-        """Return it as the claim has it, which is longer each time."""
+    def write(self, pool: Pool, stem: str, beats: int) -> None:
+        """Write it into the claim, which is made larger each time."""
         text = json.dumps(asdict(self)).encode() + END
-        return text.ljust(max(BEAT_BYTES * beats, len(text)), b"\0")
+        text = text.ljust(BEAT_BYTES, b"\0")
+        pool.fill(claim(stem), 0, [text])
+        pool.extend(claim(stem), len(text) + BEAT_BYTES * beats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,7 @@ class Partial:
 def read_record(pool: Pool, stem: str) -> Record | None:
     """Return how far an image is that is being brought, or was left; None where nobody can tell."""
     try:
-        text, found, _ = pool.read(claim(stem)).partition(END)
+        text, found, _ = pool.read(claim(stem), length=RECORD_BYTES).partition(END)
         record = Record(**json.loads(text)) if found else None
     except (TypeError, ValueError, libvirt.libvirtError):
         return None  # it is being written this moment

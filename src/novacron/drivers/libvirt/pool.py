@@ -267,12 +267,12 @@ class Pool:
         volume = self.find(name)
         return int(volume.info()[1]) if volume else 0
 
-    def read(self, name: str, start: int = 0) -> bytes:
-        """Return the bytes of a volume from there on; nothing when there is none."""
+    def read(self, name: str, start: int = 0, length: int = 0) -> bytes:
+        """Return so many bytes of a volume from there on, or all; nothing when there is none."""
         volume = self.find(name)
         if volume is None:
             return b""
-        return read_volume(volume, start)
+        return read_volume(volume, start, length)
 
     def grow(self, name: str, size_mib: int) -> None:
         """Make a volume larger; one that is large enough stays."""
@@ -339,7 +339,7 @@ def _is_in_use(error: BaseException) -> bool:
 
 
 def read_volume(volume: libvirt.virStorageVol, start: int = 0, length: int = 0) -> bytes:
-    """Return bytes of a volume from there on; all of them when no length is given."""
+    """Return so many bytes of a volume from there on, or those that there are; or all of them."""
     stream = volume.connect().newStream()
     parts: list[bytes] = []
     try:

@@ -211,7 +211,8 @@ class Stock:
     ) -> bool:
         """Say whether nothing of an unfinished image grew for longer than anybody would take."""
         volumes = [volume for name in names if (volume := pool.find(name))]
-        size = sum(int(volume.info()[2]) for volume in volumes)
+        # Its length too: where a file system packs what is written, a claim takes up no more room.
+        size = sum(int(part) for volume in volumes for part in volume.info()[1:])
         before, since = seen.get(stem, (-1, 0.0))
         if size != before:
             seen[stem] = (size, self.clock())

@@ -1,11 +1,13 @@
 """The images on a real host: shared, remembered, resumed by others, and cleared away in time."""
 
 import hashlib
+import json
 import subprocess
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import libvirt
@@ -18,12 +20,12 @@ from novacron.core.image import PullPolicy
 from novacron.drivers.libvirt import LibvirtHost
 from novacron.drivers.libvirt.clearance import clear_images
 from novacron.drivers.libvirt.host_file import source_pool
-from novacron.drivers.libvirt.partial import Record
+from novacron.drivers.libvirt.partial import Record, read_record
 from novacron.drivers.libvirt.pool import Pool, open_pool
 from novacron.drivers.libvirt.progress import Progress
 from novacron.drivers.libvirt.shelf import InStock, Shelf, claim, key_of, lot_of, new_stem
 from novacron.drivers.libvirt.stock import Stock
-from novacron.images import HostFile, Located, Reach, WebBytes
+from novacron.images import HostFile, Limits, Located, Reach, WebBytes, open_image
 from novacron.images.bytes import Opened
 from novacron.images.inspect import HEADER_BYTES
 
@@ -246,10 +248,44 @@ def test_what_one_server_began_is_not_gone_on_with_from_another(scene: Scene) ->
     shelf = new_stem(lot_of(key_of(checksum_of(mixed)), f"{scene.server.url}/own"))
     record = Record(f"{shelf}.raw", "", len(known), 2 * MIB, left=True)
     scene.pool.fill(record.volume, len(known), [mixed[: 2 * MIB]])
-    scene.pool.fill(claim(shelf), 0, [record.written(1)])
+    record.write(scene.pool, shelf, 1)
     with pytest.raises(Rejected, match="not the checksum"):
         scene.ensure(scene.at(theirs, checksum_of(mixed)))
     assert scene.content(scene.ensure(scene.at(theirs))) == known
+
+
+def test_what_took_somebody_long_takes_no_more_to_go_on_with(scene: Scene) -> None:
+    """A claim grows for days over a slow line: no process can hold all of it each time."""
+    content = raw(b"slow").ljust(3 * MIB, b"s")
+    image = scene.at(scene.server.add("disk", content))
+    with open_image(image.place, None, Limits()) as fetch:
+        version = fetch.version
+    stem = new_stem(lot_of(key_of(f"{image.identity} {version}"), image.identity))
+    record = Record(f"{stem}.raw", version, len(content), 2 * MIB, left=True)
+    scene.pool.fill(record.volume, len(content), [content[: 2 * MIB]])
+    scene.pool.fill(claim(stem), 0, [json.dumps(asdict(record)).encode() + b"\n"])
+    scene.pool.extend(claim(stem), 128 * MIB)
+    tracemalloc.start()
+    try:
+        assert scene.content(scene.ensure(image)) == content
+        assert tracemalloc.get_traced_memory()[1] < 64 * MIB
+    finally:
+        tracemalloc.stop()
+    assert scene.server.started_at[-1] == 2 * MIB, "it was gone on with"
+
+
+@pytest.mark.parametrize("beats", [1, 100_000])
+def test_a_record_is_short_and_its_claim_as_long_as_it_took(scene: Scene, beats: int) -> None:
+    """Also one of a server that tells much of a version."""
+    record = Record("image.raw", "v" * 5000, 1, 1)
+    scene.pool.make_empty(record.volume)
+    record.write(scene.pool, "image", beats)
+    assert read_record(scene.pool, "image") == record
+    volume = scene.pool.find(claim("image"))
+    assert volume is not None
+    _, length, room = volume.info()
+    assert length > 4096 * beats
+    assert room < 64 * 1024
 
 
 def test_other_formats_are_converted_once(scene: Scene, tmp_path: Path) -> None:
@@ -273,8 +309,11 @@ def test_nothing_stays_of_one_that_fails(scene: Scene) -> None:
     assert scene.names == set()
 
 
-def test_what_another_process_brings_is_waited_for_as_long_as_it_grows(scene: Scene) -> None:
-    """Its claim grows even while its source is silent."""
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_another_process_brings_is_waited_for_as_long_as_it_grows(
+    scene: Scene, *, packed: bool
+) -> None:
+    """Its claim grows even while its source is silent, also where zeros take up no room."""
     content = raw(b"slow")
     url = scene.server.add("disk", content)
     theirs = scene.ensure(scene.at(url))
@@ -287,7 +326,8 @@ def test_what_another_process_brings_is_waited_for_as_long_as_it_grows(scene: Sc
         scene.time.sleep(seconds)
         beats += 1
         if beats < 60:
-            scene.pool.fill(f"{stem}.claim", 0, [bytes(4096 * beats)])
+            scene.pool.fill(f"{stem}.claim", 0, [] if packed else [bytes(4096 * beats)])
+            scene.pool.pool.storageVolLookupByName(f"{stem}.claim").resize(4096 * beats)
         else:
             scene.pool.make_empty(theirs.mark)
 
