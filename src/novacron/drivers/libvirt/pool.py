@@ -43,14 +43,15 @@ def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
     if not pool.isActive():
         try:
             pool.create(libvirt.VIR_STORAGE_POOL_CREATE_WITH_BUILD)
-        except libvirt.libvirtError:
+        except libvirt.libvirtError as error:
             if not pool.isActive():  # another process of ours may have been faster
-                raise
+                raise _unstartable(host.pool, error) from error
     path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
     if not path:
         raise Rejected(
             f"pool {host.pool} of host {host.name} is no directory; name one that is",
             reason="PoolUnusable",
+            again=POOL_AGAIN,
         )
     return Pool(connection, host.pool, path, int(pool.info()[1]) // MIB)
 
@@ -72,10 +73,14 @@ def class_pool(connection: libvirt.virConnect, name: str) -> "Pool":
         try:
             pool.create()
         except libvirt.libvirtError as error:
-            message = f"storage pool {name} cannot be started: {error}"
-            raise Rejected(message, reason="PoolUnusable", again=POOL_AGAIN) from error
+            raise _unstartable(name, error) from error
     path = ET.fromstring(pool.XMLDesc()).findtext("target/path")  # noqa: S314 - libvirt's own
     return Pool(connection, name, path or "", int(pool.info()[1]) // MIB)
+
+
+def _unstartable(name: str, error: libvirt.libvirtError) -> Rejected:
+    message = f"storage pool {name} cannot be started: {sentence(error)}"
+    return Rejected(message, reason="PoolUnusable", again=POOL_AGAIN)
 
 
 def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStoragePool:
@@ -85,6 +90,7 @@ def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStora
             f"host {host.name} has no storage pool {host.pool}; make one, or say in "
             "spec.libvirt.storagePath where it is to be made",
             reason="PoolMissing",
+            again=POOL_AGAIN,
         )
     pool = ET.Element("pool", type="dir")
     ET.SubElement(pool, "name").text = host.pool
