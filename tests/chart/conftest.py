@@ -20,10 +20,10 @@ def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
 
 @pytest.fixture(scope="session")
 def render(helm: Helm) -> Render:
-    """A function that renders the chart with values as ``--set`` takes them."""
+    """A function that renders the chart with values as ``--set`` or ``--set-json`` take them."""
 
-    def rendered(*values: str, hooks: bool = True) -> list[Object]:
-        flags = [flag for value in values for flag in ("--set", value)]
+    def rendered(*values: str, hooks: bool = True, flag: str = "--set") -> list[Object]:
+        flags = [word for value in values for word in (flag, value)]
         text = helm.template(*flags, *([] if hooks else ["--no-hooks"]))
         return [each for each in yaml.safe_load_all(text) if each]
 

@@ -1,11 +1,13 @@
 """What the chart renders to: the specification's deployment, made safe."""
 
+import json
 from typing import Any
 
 import pytest
+import yaml
 
 from chart.conftest import Render
-from helm import Helm
+from helm import REPOSITORY, Helm
 from novacron.app.command import run as operator
 
 Object = dict[str, Any]
@@ -135,11 +137,12 @@ def test_an_image_can_come_from_elsewhere(render: Render) -> None:
 def test_every_setting_reaches_the_operator(render: Render) -> None:
     """A flag that the operator does not know would keep it from starting."""
     values = ("shards=2", "simulation.enabled=false", "workers=4", "reconcileInterval=1m")
-    places = ("log.level=debug", "log.format=text", "watchNamespaces={a,b}", "shutdownGrace=2m")
+    places = ("log.level=debug", "log.format=text", "watchNamespaces={a,b}")
+    graces = ("shutdownGrace=2m", "hostFailureGrace=3m")
     images = ("images.allow={10.0.0.0/8,mirror.local}", "images.deny={10.9.0.0/16}")
     files = tuple(f"images.{name}Namespaces={{{name}}}" for name in ("claim", "shared", "file"))
     sizes = ("images.maxSize=1Gi", "images.maxDisk=1Ti")
-    [container] = pod(render(*values, *places, *images, *files, *sizes))["containers"]
+    [container] = pod(render(*values, *places, *graces, *images, *files, *sizes))["containers"]
     operator.make_context("manager", list(container["args"]))
     flags = dict(flag.removeprefix("--").split("=") for flag in container["args"][1:])
     assert flags == {
@@ -160,10 +163,29 @@ def test_every_setting_reaches_the_operator(render: Render) -> None:
         "workers": "4",
         "reconcile-interval": "1m",
         "shutdown-grace": "2m",
+        "host-failure-grace": "3m",
         "log-level": "debug",
         "log-format": "text",
     }
     assert container["env"] == [{"name": "WATCH_NAMESPACE", "value": "a,b"}]
+
+
+def test_authorities_of_ones_own_can_be_given_to_the_operator(render: Render) -> None:
+    """As the guide of images has it: it reads them from a file that a variable names."""
+    guide = (REPOSITORY / "docs/guide/images.md").read_text()
+    [example] = [block for block in guide.split("```yaml\n") if block.startswith("extraEnv:")]
+    values = yaml.safe_load(example.partition("```")[0])
+    given = [f"{name}={json.dumps(value)}" for name, value in values.items()]
+    spec = pod(render(*given, flag="--set-json"))
+    [container] = spec["containers"]
+    bare = pod(render())
+    assert container["env"] == [*bare["containers"][0]["env"], *values["extraEnv"]]
+    assert spec["volumes"] == [*bare["volumes"], *values["extraVolumes"]]
+    mounts = bare["containers"][0]["volumeMounts"]
+    assert container["volumeMounts"] == [*mounts, *values["extraVolumeMounts"]]
+    [variable] = values["extraEnv"]
+    [mount] = values["extraVolumeMounts"]
+    assert variable["value"].startswith(f"{mount['mountPath']}/")
 
 
 def test_where_pods_run_can_be_said(render: Render) -> None:
