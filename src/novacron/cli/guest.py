@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from novacron.runtime.client import Client
     from novacron.runtime.resource import Object
 
-__all__ = ["reached", "secrets_namespace"]
+__all__ = ["hint", "reached", "secrets_namespace"]
 
 secrets_namespace = click.option(
     "--operator-namespace",
@@ -49,7 +49,7 @@ async def reached(
                 raise Failure(f"{name} has no console: its host {host} is of driver {driver}")
             yield guest, host
     except Unreachable as error:
-        raise Failure(f"{error}{_hint(declared, str(error))}") from error
+        raise Failure(f"{error}{hint(declared, str(error))}") from error
     except DriverError as error:
         if error.reason == "NotRunning":
             start = (
@@ -65,7 +65,7 @@ def _cluster(machine: "Object") -> "Object":
     return {"spec": {"driver": "kubevirt", "endpoint": status(machine).get("provider")}}
 
 
-def _hint(host: "Object", why: str) -> str:
+def hint(host: "Object", why: str) -> str:
     """Return what may help where there is no way to a host at all."""
     endpoint = host["spec"].get("endpoint") or ""
     if urlsplit(endpoint).netloc or "cannot be reached" not in why:

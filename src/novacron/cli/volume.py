@@ -6,8 +6,8 @@ import click
 
 from novacron.cli.consent import agree
 from novacron.cli.failure import Failure
-from novacron.cli.guest import secrets_namespace
-from novacron.cli.kinds import HOSTS, MACHINES, fetch_all, status
+from novacron.cli.guest import hint, secrets_namespace
+from novacron.cli.kinds import HOSTS, MACHINES, fetch, fetch_all, status
 from novacron.cli.options import Format, namespaced_target, output, yes
 from novacron.cli.output import Column, show_list
 from novacron.cli.session import run
@@ -58,7 +58,7 @@ def list_volumes(*, target: Target, output: Format) -> None:
 def delete(context: click.Context, *, target: Target, name: str, yes: bool, secrets: str) -> None:
     """Delete a volume and all its data, by the name that the list tells.
 
-    Only one that no machine has.
+    Only one that no machine has. This machine needs a way to the volume's host.
     """
     agree(f"Delete {name} with all its data?", yes=yes)
     keeping = wiring_of(context).volumes
@@ -88,7 +88,7 @@ async def _volumes(client: "Client", namespace: str) -> list["Object"]:
 async def _delete(
     client: "Client", namespace: str, name: str, keeping: "HostVolumes", secrets: str
 ) -> None:
-    from novacron.core.errors import DriverError  # noqa: PLC0415
+    from novacron.core.errors import DriverError, Unreachable  # noqa: PLC0415
 
     # Whoever asks for it by its name may be about to have it, on this host or on another.
     for machine in await fetch_all(client, MACHINES, namespace):
@@ -100,7 +100,11 @@ async def _delete(
         raise Failure(f"there is no volume {name} in namespace {namespace}")
     if held := [each for each in found if each["state"] not in (KEPT, "Detached")]:
         raise Failure(f"{held[0]['machine']} has {name}: take it off that machine first")
+    host = found[0]["host"]
     try:
-        await keeping(client, found[0]["host"], namespace, name, secrets)
+        await keeping(client, host, namespace, name, secrets)
+    except Unreachable as error:
+        declared = await fetch(client, HOSTS, host)
+        raise Failure(f"{error}{hint(declared, str(error))}") from error
     except DriverError as error:
         raise Failure(str(error)) from error

@@ -18,7 +18,7 @@ class HostCpu(Model):
     features: Annotated[list[str], Atomic()] = []
     """What it can do."""
     guest_model: str | None = None
-    """What machines see of it: one that runs can move to a host where they see the same."""
+    """What machines see of it: one that runs can move to a host where they see no less."""
     guest_features: Annotated[list[str], Atomic()] = []
     """What the CPU that machines see can do; it may be more on a host that a machine moves to."""
 

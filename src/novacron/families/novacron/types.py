@@ -56,7 +56,7 @@ class MigrationPolicy(Model):
     compression: bool = True
     """Whether its memory is compressed on the way."""
     encrypted: bool = False
-    """Whether its memory is encrypted on the way."""
+    """Whether its memory, and disks that go along, are encrypted on the way."""
     bandwidth: (
         Annotated[
             str,

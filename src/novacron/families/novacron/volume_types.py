@@ -41,8 +41,8 @@ class Volume(Model):
     )
 
     name: Name
-    """The volume's name within the machine; the guest finds the disk by it, as its serial number
-    (the first 20 letters)."""
+    """The volume's name within the machine; the guest finds the disk by it, as its serial number:
+    of a name of more than 20 letters the first eleven, a dash and eight digits of its SHA-256."""
     size: PositiveQuantity
     """How large it is; it may grow and never shrink."""
     storage_class: StorageClassName | None = None
