@@ -59,6 +59,7 @@ def main() -> None:
     parser.add_argument("--health-probe-bind-addr")
     parser.add_argument("--images-directory", type=Path, default=Path("/nowhere"))
     parser.add_argument("--shutdown-grace", default="60s")
+    parser.add_argument("--host-failure-grace", default="60s")
     parser.add_argument("--families", default="novacron")
     flags, _ = parser.parse_known_args()
     knife = Knife(Path(os.environ["JOURNAL"]), Point.parse(os.environ["POINT"]))
@@ -73,6 +74,7 @@ def main() -> None:
         images_directory=flags.images_directory,
         image_allow=("127.0.0.0/8",),
         shutdown_grace=parse_duration(flags.shutdown_grace),
+        host_failure_grace=parse_duration(flags.host_failure_grace),
     )
     configure_logs("info", "text")
     CutClient.knife = knife

@@ -50,6 +50,16 @@ def moved(obj: Object | None) -> bool:
     )
 
 
+def began_anew(obj: Object | None) -> bool:
+    """The machine runs on the other host, because its own is off."""
+    return (
+        running(obj)
+        and obj is not None
+        and obj["status"].get("migration", {}).get("reason") == "HostLost"
+        and "novacron.io/move" not in obj["metadata"]["annotations"]
+    )
+
+
 def under_way(obj: Object | None) -> bool:
     """The machine is being sent to the other host."""
     return (
@@ -128,7 +138,8 @@ class Scenario:
 
     ``volumes`` are those the machine has in the beginning, ``kept`` names those that are to be
     there when it is gone. Where it begins with a move under way, that is what ``moving`` asks for.
-    ``with_memory`` is of the snapshots it has in the beginning.
+    ``with_memory`` is of the snapshots it has in the beginning. Where ``host_lost``, nobody does
+    anything but switch its host off, and say so.
     """
 
     name: str
@@ -145,6 +156,7 @@ class Scenario:
     snapshots_before: tuple[str, ...] = ()
     with_memory: bool = False
     moving: Object = field(default_factory=dict)
+    host_lost: bool = False
 
     def begins(self, obj: Object | None) -> bool:
         """Say whether a machine is where the scenario begins."""
@@ -210,6 +222,8 @@ SCENARIOS = (
     Scenario("move", moved, patch=MOVE, second_host=True),
     Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True),
     Scenario("move slowly", moved, patch=MOVE, simulation=SLOWLY, second_host=True),
+    Scenario("begin anew", began_anew, host_lost=True, second_host=True),
+    Scenario("begin anew slowly", began_anew, simulation=SLOWLY, host_lost=True, second_host=True),
     OF_SNAPSHOTS,
     Scenario(
         "start with a hook",

@@ -108,7 +108,8 @@ def theatre(
 ) -> Iterator[Theatre]:
     """One scenario with a host of its own; all its machines are removed in the end."""
     name = "crash-" + request.param.name.replace(" ", "-")
-    stage = Theatre(cluster, api, tmp_path, request.param, name, Simulated(tmp_path))
+    flags = ("--host-failure-grace=1s",)
+    stage = Theatre(cluster, api, tmp_path, request.param, name, Simulated(tmp_path, flags))
     stage.prepare_host()
     yield stage
     stage.clear()

@@ -20,6 +20,13 @@ NAME = "victim"
 # Whether an order is given twice is chance; what did not come is tried again.
 MORE_TRIES = 2
 SECONDS_EACH = 2
+# A host that is off, and somebody who says so.
+OFF = {
+    "faults": [
+        {"operation": each, "error": "Unreachable"} for each in ("hosts", "machines", "observe")
+    ]
+}
+FENCED = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
 # Guests that wait for the others take the CPU from them.
 AT_ONCE = 16
 # Hosts have two dozen ports for moves, and each takes two of them.
@@ -88,6 +95,31 @@ class Theatre:
             condition(self.api.host(name) or {}, "Ready").get("status") == "True"
             for name in self.hosts()
         )
+
+    def switch_host(self, *, off: bool) -> None:
+        """Have the first host lose its power, where that is what happens, or be back."""
+        if not self.scenario.host_lost:
+            return
+        simulation = OFF if off else {"faults": []}
+        taints = [FENCED] if off else []
+        self.api.patch_host(self.host, {"spec": {"simulation": simulation, "taints": taints}})
+        operator = self.operator(["nowhere"], "host").start()
+        wanted = "False" if off else "True"
+        try:
+            eventually(
+                lambda: condition(self.api.host(self.host) or {}, "Ready")["status"] == wanted,
+                lambda: f"what became of the host is noticed: {operator.log}",
+            )
+        finally:
+            operator.stop()
+
+    def tidy_up(self, namespaces: list[str]) -> None:
+        """Have the first host back, and what was left on it removed."""
+        if self.scenario.host_lost:
+            self.switch_host(off=False)
+            self.finish(
+                lambda obj: obj is None or not obj["status"].get("leftoverHosts"), namespaces
+            )
 
     def close_second(self, *, closed: bool) -> None:
         """Have machines begin on the first host."""
@@ -214,10 +246,12 @@ class Theatre:
         """Kill at every write of the scenario, and compare how each ends."""
         # The first machine of a host also makes what all of them share.
         first, model, like = self.add_machines(3)
+        self.switch_host(off=True)
         self.play(first, None)
         writes = self.play(model, None).read_text().splitlines()
         # How often something is told that goes on for a while depends on how long it takes.
         lasting = set(self.play(like, None).read_text().splitlines())
+        self.tidy_up([first, model, like])
         points = [
             Point(write, int(number), side)
             for number, write in (line.split("|", 1) for line in writes if line in lasting)
@@ -249,6 +283,7 @@ class Theatre:
         for begin in range(0, len(points), size):
             some = points[begin : begin + size]
             cast = dict(zip(self.add_machines(len(some)), some, strict=True))
+            self.switch_host(off=True)
             for namespace, point in cast.items():
                 self.play(namespace, point)
             self._compare(cast, expected)
@@ -257,6 +292,7 @@ class Theatre:
     def _compare(self, cast: dict[str, Point], expected: Object | None) -> None:
         """Let those who died come to their end, and compare that with another's."""
         self.finish(self.scenario.settled, list(cast))
+        self.tidy_up(list(cast))
         objects = self.objects()
         for namespace, point in cast.items():
             found = self.comparable(objects.get(namespace))
