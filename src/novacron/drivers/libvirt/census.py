@@ -17,7 +17,7 @@ from novacron.drivers.libvirt.look import (
     needed_volumes,
     observed,
     read_all,
-    unless_gone,
+    unless_odd,
 )
 from novacron.drivers.libvirt.standstill import hindrance
 from novacron.drivers.libvirt.usage import Meter
@@ -48,7 +48,7 @@ def look_at_all(
     """
     measured = meter.read(builder.connection)
     resting = {uuid: seen for uuid, seen in lately.items() if uuid in meter.states}
-    ours = read_all(builder.connection, meter.states, resting.keys())
+    ours = read_all(builder.connection, meter.states, resting.keys(), odd_too=False)
     usage = {
         each.uid: by_volume(measured[uuid], each)
         for each in ours
@@ -73,7 +73,7 @@ def look_at_all(
         hindered = hindrance(domain, builder.host.name)
         return observed(domain, fresh, complete=complete, files=files, hindered=hindered)
 
-    found = [one for each in ours if (one := unless_gone(partial(seen, each)))]
+    found = [one for each in ours if (one := unless_odd(each.uid, partial(seen, each)))]
     found += [replace(each, usage=usage.get(each.uid)) for each in resting.values()]
     return found, usage
 

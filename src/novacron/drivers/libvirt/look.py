@@ -1,19 +1,20 @@
 """What a look at libvirt finds of our machines, in the core's words. Blocks."""
 
+import logging
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from itertools import chain
 from types import MappingProxyType
 from typing import TypeVar
 
 import libvirt
 
+from novacron.core.errors import DriverError
 from novacron.core.machine import Hindrance, Observed, Power, Usage
 from novacron.core.volume import Attachment, SeenVolume
 from novacron.drivers.libvirt import fitted
-from novacron.drivers.libvirt.addresses import addresses_of
+from novacron.drivers.libvirt.addresses import addresses_of, told
 from novacron.drivers.libvirt.defined import Defined
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
@@ -31,7 +32,10 @@ __all__ = [
     "read_all",
     "read_definitions",
     "unless_gone",
+    "unless_odd",
 ]
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 # A domain's state, and the reason for it.
@@ -115,6 +119,20 @@ def unless_gone(look: Callable[[], T]) -> T | None:
         return None
 
 
+def unless_odd(name: str, look: Callable[[], T | None]) -> T | None:
+    """Return what a look at one of many domains finds, or None when nobody foresaw what it says.
+
+    Much of it comes from guests, and none of them may hide all others of its host.
+    """
+    try:
+        return unless_gone(look)
+    except (libvirt.libvirtError, DriverError):
+        raise  # it is the host that cannot be looked at
+    except Exception:
+        log.exception("%s is left out of what is told of its host", name)
+        return None
+
+
 def read(handle: libvirt.virDomain, turned: Turned | None = None) -> Domain | None:
     """Return a domain as it is now, or None when it is not ours; its state may be known already."""
     state, reason = turned or handle.state()
@@ -137,11 +155,14 @@ def read_all(
     connection: libvirt.virConnect,
     states: Mapping[str, Turned] = NOTHING_KNOWN,
     except_for: Container[str] = (),
+    *,
+    odd_too: bool = True,
 ) -> list[Domain]:
     """Return every domain of ours that is there by the time it is looked at, but for some.
 
     Every question about a single domain is asked as often as there are machines, so what is known
-    of many at once comes first: ``states`` by their UUID, and who has snapshots.
+    of many at once comes first: ``states`` by their UUID, and who has snapshots. One that cannot be
+    understood makes it fail, unless such ones are to be left out.
     """
     flag = libvirt.VIR_CONNECT_LIST_DOMAINS_HAS_SNAPSHOT
     kept = {handle.UUIDString() for handle in connection.listAllDomains(flag)}
@@ -152,8 +173,11 @@ def read_all(
         found = read(handle, states.get(uuid))
         return replace(found, without_snapshots=uuid not in kept) if found else None
 
-    handles = connection.listAllDomains()
-    return [found for each in handles if (found := unless_gone(partial(seen, each)))]
+    def looked_at(handle: libvirt.virDomain) -> Domain | None:
+        look = partial(seen, handle)
+        return unless_gone(look) if odd_too else unless_odd(handle.name(), look)
+
+    return [found for each in connection.listAllDomains() if (found := looked_at(each))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +223,7 @@ def observed(
         power=domain.power,
         resources=has,
         changing=_changing(domain, known, complete=complete),
-        addresses=tuple(dict.fromkeys(chain.from_iterable(addresses.values()))),
+        addresses=told(addresses),
         usage=known.usage.get(uid) if running else None,
         live_migratable=True,
         immovable="it has devices of its host" if running and running.handed else None,

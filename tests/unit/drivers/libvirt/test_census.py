@@ -9,8 +9,9 @@ import pytest
 
 from libvirt_daemon import LibvirtDaemon
 from novacron.core.machine import MachinePlan, Observed, Power
-from novacron.drivers.libvirt import LibvirtDriver
+from novacron.drivers.libvirt import LibvirtDriver, census
 from novacron.drivers.libvirt.look import read_all
+from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX
 from unit.drivers.libvirt.hosts import created, deleted, domain_of, eventually, machine, running
 
 
@@ -46,9 +47,9 @@ async def test_a_machine_seen_since_the_last_look_is_not_read_anew(
     """It is by the next one, and all tell the same; what it uses is measured each time."""
     spared: list[bool] = []
 
-    def counted(connection: Any, states: Any, except_for: Any) -> Any:
+    def counted(connection: Any, states: Any, except_for: Any, **more: Any) -> Any:
         spared.append(plan.ref.uid in except_for)
-        return read_all(connection, states, except_for)
+        return read_all(connection, states, except_for, **more)
 
     monkeypatch.setattr("novacron.drivers.libvirt.census.read_all", counted)
     plan = await running(driver)
@@ -122,3 +123,49 @@ async def test_one_call_for_each_look_measures_all_machines(
     assert found[stopped.ref.uid].usage is None
     for plan in plans:
         await deleted(driver, plan)
+
+
+async def test_one_machine_that_cannot_be_understood_hides_no_other(
+    driver: LibvirtDriver, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else nobody is told of any machine of the host, for as long as there is that one."""
+    good, odd = machine(), machine()
+    for plan in (good, odd):
+        await created(driver, plan)
+    real = census.observed
+
+    def seen_oddly(domain: Any, *known: Any, **more: Any) -> Observed:
+        if domain.uid == odd.ref.uid:
+            raise ValueError("nobody thought of this")
+        return real(domain, *known, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(census, "observed", seen_oddly)
+        assert {each.uid for each in await driver.machines("far")} == {good.ref.uid}
+    assert odd.ref.uid in caplog.text
+    for plan in (good, odd):
+        await deleted(driver, plan)
+
+
+async def test_one_whose_mark_somebody_spoiled_hides_no_other(
+    driver: LibvirtDriver, host: LibvirtDaemon
+) -> None:
+    """A person may edit a definition by hand."""
+    good, odd = machine(), machine()
+    for plan in (good, odd):
+        await created(driver, plan)
+    with domain_of(host, odd) as domain:
+        kind, flag = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_CONFIG
+        text = domain.metadata(kind, NAMESPACE, flag)
+        domain.setMetadata(
+            kind, f'<machine uid="{odd.ref.uid}" disk="all"/>', PREFIX, NAMESPACE, flag
+        )
+        await eventually(lambda: only(driver, good), "the other one is told", 10)
+        domain.setMetadata(kind, text, PREFIX, NAMESPACE, flag)
+    for plan in (good, odd):
+        await deleted(driver, plan)
+
+
+async def only(driver: LibvirtDriver, plan: MachinePlan) -> bool:
+    """Say whether a look at all tells of this one alone."""
+    return [each.uid for each in await driver.machines("far")] == [plan.ref.uid]
