@@ -117,10 +117,11 @@ class InventoryWatch:
         try:
             machines = await driver.machines(host)
         except DriverError as error:
-            if self.drivers.failed(host, str(error)):
-                # Nobody can tell how they are any more, which is to be said of each.
-                self._wake(self.ledger.machines_on(host))
-            return False
+            return self._failed(host, str(error))
+        except Exception as error:
+            # This one host is not worth all others, which nobody would look at any more.
+            log.exception("looking at host %s failed in a way that is not known", host)
+            return self._failed(host, f"looking at it failed: {type(error).__name__}: {error}")
         finally:
             self._news = [each for each in self._news if each is not news]
         returned = self.drivers.answered(host)
@@ -129,6 +130,12 @@ class InventoryWatch:
         self._asked[host] = driver
         self._compare(host, machines, news, everything=returned or renewed)
         return True
+
+    def _failed(self, host: str, why: str) -> bool:
+        if self.drivers.failed(host, why):
+            # Nobody can tell how they are any more, which is to be said of each.
+            self._wake(self.ledger.machines_on(host))
+        return False
 
     async def locate(self, uid: str) -> str | None:
         """Ask every host for one machine; raise Unreachable when one that could have it is silent.

@@ -88,6 +88,13 @@ class Watched:
         self.troubled.discard(host)
         return was_silent
 
+    def failed(self, host: str, why: str) -> bool:
+        """Take note that a host is in trouble."""
+        del why
+        news = host not in self.troubled
+        self.troubled.add(host)
+        return news
+
     async def listed(self) -> list[Owner]:
         """List all machines; return whose were woken."""
         self.woken.clear()
@@ -257,3 +264,25 @@ async def test_a_machine_uses_something_only_where_it_is(watched: Watched) -> No
     """Sums would count one twice that left something where it was before."""
     watched.ledger.assume(watched.world.machine.uid, Held("b", watched.world.machine.wanted))
     assert await used_on(watched, "a", "b") == ["b"]
+
+
+async def test_a_look_that_fails_in_an_unknown_way_ends_nothing_but_itself(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else one machine of one host ends the operator, and the one that is started after it."""
+
+    class Odd:
+        async def machines(self, host: str) -> Sequence[Observed]:
+            raise ValueError(f"nobody thought of this on host {host}")
+
+    watched.ledger.assume(watched.world.machine.uid, Held("a", watched.world.machine.wanted))
+    watched.woken.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(Watched, "named", lambda *_: Odd())
+        await watched.goes_round()
+        assert watched.troubled == {"a"}
+        assert watched.woken == [watched.owner]
+        assert not await watched.watch.look_at("a")
+    assert "nobody thought of this on host a" in caplog.text
+    assert await watched.watch.look_at("a")
+    assert not watched.troubled
