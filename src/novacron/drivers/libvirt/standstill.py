@@ -16,7 +16,7 @@ from novacron.core.machine import (
     Hindrance,
 )
 from novacron.drivers.libvirt.look import Domain
-from novacron.drivers.libvirt.travel import pools_of
+from novacron.drivers.libvirt.travel import pools_by_target
 
 __all__ = ["hindrance", "resumed"]
 
@@ -102,7 +102,7 @@ def _broken(domain: Domain) -> list[str]:
 def _free_mib(domain: Domain) -> dict[str, int]:
     """Return how much is free in each pool that a guest could not write to, as last seen there."""
     assert domain.running is not None
-    pools, failed = pools_of(domain.running.text), _errors(domain)
+    pools, failed = pools_by_target(domain.running.text), _errors(domain)
     found: dict[str, int] = {}
     for target, name in sorted(pools.items()):
         if target in failed or not failed:

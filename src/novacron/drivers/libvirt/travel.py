@@ -12,6 +12,7 @@ __all__ = [
     "disks_of",
     "is_marked_as_sent",
     "marked_as_sent",
+    "pools_by_target",
     "pools_of",
     "unmarked",
     "with_plain_cpu",
@@ -109,6 +110,17 @@ def _marks(domain: ET.Element) -> list[tuple[ET.Element, ET.Element]]:
 def pools_of(xml: str) -> dict[str, str]:
     """Return the pool of each disk, by its file."""
     return {file: pool for pool, file in disks_of(xml)}
+
+
+def pools_by_target(xml: str) -> dict[str, str]:
+    """Return the pool of each disk, by where the guest has it."""
+    domain = ET.fromstring(xml)  # noqa: S314 - libvirt's own
+    disks = [(disk.find("target"), disk.find("source")) for disk in domain.iterfind("devices/disk")]
+    return {
+        target.get("dev") or "": source.get("pool") or ""
+        for target, source in disks
+        if target is not None and source is not None and source.get("volume")
+    }
 
 
 def disks_of(xml: str) -> list[tuple[str, str]]:
