@@ -144,6 +144,7 @@ BAD: dict[str, tuple[Object, str]] = {
         "names such as snapshot-20240120-020000 are for scheduled snapshots",
     ),
     "name of a snapshot": (machine(snapshots=[{"name": "A b"}]), "must be lower-case letters"),
+    "snapshot called by a number": (machine(snapshots=[{"name": "42"}]), "a name of digits only"),
     "memory to discard": (
         machine(snapshots=[{"name": "a", "memory": True, "discard": True}]),
         "memory is for snapshots to take",

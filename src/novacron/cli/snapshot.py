@@ -52,6 +52,9 @@ def create(
     """Take a snapshot; without a name it is called after the time."""
     chosen = name or f"manual-{dt.datetime.now(dt.UTC):%Y%m%d-%H%M%S}"
 
+    if chosen.isdecimal():
+        raise Failure("a snapshot needs a name that is not only digits")
+
     def add(item: "Object") -> "Object":
         if chosen in _there(item):
             raise Failure(f'{machine} has a snapshot "{chosen}" already')

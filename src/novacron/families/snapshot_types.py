@@ -66,6 +66,12 @@ class SnapshotRequest(Model):
             field_path=".name",
         ),
         Rule(
+            "self.?discard.orValue(false) || !self.name.matches('^[0-9]+$')",
+            "a name of digits only could be taken for the number of another snapshot; choose "
+            "another",
+            field_path=".name",
+        ),
+        Rule(
             "!self.?discard.orValue(false) || !has(self.memory)",
             "memory is for snapshots to take, not for those to discard",
             field_path=".memory",

@@ -170,3 +170,9 @@ def test_the_kubeconfig_is_the_users_then_the_local_clusters(tmp_path, monkeypat
     assert Target(context="other").resolved() == Target(context="other")
     monkeypatch.setenv("KUBECONFIG", "/env")
     assert Target().resolved() == Target()
+
+
+def test_a_snapshot_is_not_called_by_a_number(call):
+    """It could be taken for another one; said at once, whatever cluster is meant."""
+    done = call("vm", "snapshot", "create", "web", "42")
+    assert (done.returncode != 0, "not only digits" in done.stderr) == (True, True)

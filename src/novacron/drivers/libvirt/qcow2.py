@@ -28,8 +28,9 @@ MOST_SNAPSHOTS = 65536
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """A snapshot within a volume, and where its tables are."""
+    """A snapshot within a volume, and where its tables are; QEMU numbers them by ``id``."""
 
+    id: str
     name: str
     table_offset: int
     table_size: int
@@ -93,8 +94,11 @@ def _entries(read: Read, position: int, count: int) -> Iterator[Within]:
         entry = ENTRY.unpack(read(position, ENTRY.size))
         table_offset, table_size, id_size, name_size, *_, extra_size = entry
         names = position + ENTRY.size + extra_size
-        name = read(names + id_size, name_size)
-        yield Within(name.decode(errors="replace"), table_offset, table_size)
+        called = read(names, id_size + name_size)
+        number, name = (
+            part.decode(errors="replace") for part in (called[:id_size], called[id_size:])
+        )
+        yield Within(number, name, table_offset, table_size)
         position = -(-(names + id_size + name_size) // ALIGNMENT) * ALIGNMENT
 
 

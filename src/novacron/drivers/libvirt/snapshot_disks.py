@@ -24,6 +24,7 @@ __all__ = [
     "disks_then",
     "held_bytes",
     "is_within",
+    "mistaken_for",
     "taken_over",
 ]
 
@@ -86,6 +87,13 @@ def is_within(disk: Disk, name: str) -> bool:
     """Say whether a snapshot is within a disk, whoever has it on record."""
     tables = _tables(disk)
     return tables is not None and tables.find(name) is not None
+
+
+def mistaken_for(disk: Disk, name: str) -> str | None:
+    """Return the snapshot that QEMU would go back to instead of another: it looks for ids first."""
+    tables = _tables(disk)
+    within = tables.snapshots if tables else ()
+    return next((each.name for each in within if each.id == name != each.name), None)
 
 
 def held_bytes(disk: Disk, name: str) -> int:

@@ -24,6 +24,7 @@ from novacron.drivers.libvirt.snapshot_disks import (
     disks_then,
     held_bytes,
     is_within,
+    mistaken_for,
     taken_over,
 )
 from novacron.drivers.libvirt.snapshot_record import MARKER, Note, Record
@@ -33,6 +34,7 @@ from novacron.drivers.libvirt.writing import note_guest
 __all__ = ["clear", "list_whole", "remove", "restore", "take", "unfinished"]
 
 AGENT_SECONDS = 5
+AMBIGUOUS = "SnapshotNameAmbiguous"
 
 
 def list_whole(domain: Domain) -> list[Snapshot]:
@@ -65,6 +67,7 @@ def take(domain: Domain, order: SnapshotOrder) -> None:
     record = on_record.find(handle, order.name)
     if record is not None and record.note.made:
         return
+    _require_no_number(order.name)
     disks = disks_now(domain)
     _require_own(handle, order.name, record)
     _clear_remains(domain, order.name, record, disks)
@@ -92,6 +95,7 @@ def restore(domain: Domain, order: RestoreOrder) -> None:
     if record.note.restored != order.request:
         _require_own_disks(domain, record, order)
         _require_whole(record)
+        _require_unmistakable(record)
         marker = on_record.find(handle, MARKER)
         if marker is None or marker.note.restored != order.request:
             note = Note(made=True, restored=order.request)
@@ -128,6 +132,28 @@ def _require_whole(record: Record) -> None:
                 f"snapshot {record.name} cannot be restored: disk {disk.place}, which the machine "
                 f"had then, {gone}",
                 reason="SnapshotIncomplete",
+            )
+
+
+def _require_no_number(name: str) -> None:
+    """Refuse a name that QEMU may take for the number that it gave another snapshot."""
+    if name.isdecimal():
+        raise Rejected(
+            f"a snapshot cannot be called {name}: QEMU goes by numbers of its own first, and would "
+            "go back to another one; choose a name that is not only digits",
+            reason=AMBIGUOUS,
+        )
+
+
+def _require_unmistakable(record: Record) -> None:
+    """Refuse to go back to another snapshot, as QEMU would where that has the name for a number."""
+    for disk in disks_then(record.handle):
+        if (other := mistaken_for(disk, record.name)) is not None:
+            raise Rejected(
+                f"snapshot {record.name} cannot be restored: QEMU would take its name for the "
+                f"number of snapshot {other} within disk {disk.place}, and go back to that: delete "
+                f"{other} first, if you can do without it",
+                reason=AMBIGUOUS,
             )
 
 
