@@ -119,7 +119,7 @@ class Builder:
         volumes = self._volumes_for(plan)
         name = domain.configured.name if domain else plain_name(plan.ref)
         # It may come back to a disk that it had before, here or on another host.
-        begun = self.has_root(plan.ref.uid) or (domain is not None and domain.configured.mark.begun)
+        begun = self.has_root(plan.ref.uid) or (domain.configured.mark.begun if domain else False)
         try:
             handle, written = self._writing.new(plan, name, seed.name, volumes, begun=begun)
         except libvirt.libvirtError:
@@ -192,7 +192,7 @@ class Builder:
         in_use = {seed.name, *(each.seed for each in (domain.running,) if each)}
         if seed.name != domain.configured.seed:
             self._sow(seed)
-        begun = domain.configured.mark.begun or domain.running is not None
+        begun = domain.running is not None or domain.configured.mark.begun
         name = domain.configured.name
         _, written = self._writing.changed(plan, name, seed.name, volumes, begun=begun)
         mark = self._plugging.make(domain.handle, written.mark)

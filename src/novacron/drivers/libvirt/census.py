@@ -1,11 +1,9 @@
 """A look at all machines of a host at once, which is made again and again."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-
-import libvirt
+from typing import NamedTuple
 
 from novacron.core.machine import Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
@@ -21,11 +19,17 @@ from novacron.drivers.libvirt.look import (
 )
 from novacron.drivers.libvirt.standstill import hindrance
 from novacron.drivers.libvirt.usage import Meter
-from novacron.drivers.libvirt.writing import note_guest
+from novacron.drivers.libvirt.writing import lacks_note
 
-__all__ = ["at_rest", "look_at_all"]
+__all__ = ["Census", "at_rest", "look_at_all"]
 
-log = logging.getLogger(__name__)
+
+class Census(NamedTuple):
+    """How all machines are, what they use by UID, and of whom their data are still to be noted."""
+
+    machines: list[Observed]
+    usage: dict[str, Usage]
+    unnoted: tuple[str, ...]
 
 
 def at_rest(seen: Observed) -> bool:
@@ -41,8 +45,8 @@ def at_rest(seen: Observed) -> bool:
 
 def look_at_all(
     builder: Builder, meter: Meter, known: Known, lately: Mapping[str, Observed]
-) -> tuple[list[Observed], dict[str, Usage]]:
-    """Return how each machine is, and what it uses by its UID. Blocks.
+) -> Census:
+    """Return how each machine is. Blocks.
 
     Those that were at rest when they were seen ``lately``, by their UUID, are only measured.
     """
@@ -66,21 +70,15 @@ def look_at_all(
     )
     fresh = replace(known, usage=usage)
 
+    def is_complete(domain: Domain) -> bool:
+        return needed_volumes(domain.configured) <= names
+
     def seen(domain: Domain) -> Observed:
-        if domain.running is not None and not domain.is_coming:
-            _note_running(domain)
-        complete = needed_volumes(domain.configured) <= names
+        complete = is_complete(domain)
         hindered = hindrance(domain, builder.host.name)
         return observed(domain, fresh, complete=complete, files=files, hindered=hindered)
 
     found = [one for each in ours if (one := unless_odd(each.uid, partial(seen, each)))]
     found += [replace(each, usage=usage.get(each.uid)) for each in resting.values()]
-    return found, usage
-
-
-def _note_running(domain: Domain) -> None:
-    """Have it noted also of guests that were started before any such thing was written down."""
-    try:
-        note_guest(domain)
-    except libvirt.libvirtError as error:
-        log.debug("that %s has run is not noted before the next look: %s", domain.uid, error)
+    unnoted = (each.uid for each in ours if lacks_note(each, complete=is_complete(each)))
+    return Census(found, usage, tuple(unnoted))

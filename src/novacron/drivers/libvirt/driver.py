@@ -30,6 +30,7 @@ from novacron.drivers.libvirt.look import (
     unless_gone,
 )
 from novacron.drivers.libvirt.moves import LibvirtMoves
+from novacron.drivers.libvirt.noting import Noting
 from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
 from novacron.drivers.libvirt.stock import Stock, Workshop
@@ -88,6 +89,7 @@ class LibvirtDriver(
             self._stock, locate, self._work, self._work_for_image, self._changed_uid
         )
         self._stopping = Stopping(self._ask_to_stop, self._changed_uid)
+        self._noting = Noting(self._work_long, self._is_left_alone, self._turn)
 
     @property
     def capabilities(self) -> frozenset[Capability]:
@@ -122,10 +124,10 @@ class LibvirtDriver(
             raise Rejected(f"this is host {self._host.name}, not {host}")
         meter, known, lately = self._meter, self._known(), self._seen_lately()
         before = dict(self._seen)
-        listed, self._usage = await self._work(
-            lambda builder: look_at_all(builder, meter, known, lately)
-        )
-        found = [self._newest(each, before.get(each.vm_id)) for each in listed]
+        census = await self._work(lambda builder: look_at_all(builder, meter, known, lately))
+        self._usage = census.usage
+        self._noting.begin(census.unnoted)
+        found = [self._newest(each, before.get(each.vm_id)) for each in census.machines]
         self._seen = {seen.vm_id: seen for seen in found}
         return found
 
@@ -158,10 +160,11 @@ class LibvirtDriver(
             running = started_at_once(builder, made) if plan.start else made
             return seen_by(builder, running, known, complete=True)
 
-        if (seen := await self._work(begin)) is not None:
-            return Accepted(seen=self._noted(seen))
-        self._building.start(plan)
-        return Accepted(LATER)
+        async with self._turn(plan.ref.uid):
+            if (seen := await self._work(begin)) is not None:
+                return Accepted(seen=self._noted(seen))
+            self._building.start(plan)
+            return Accepted(LATER)
 
     async def resize(self, plan: MachinePlan) -> Accepted:
         """Give the machine what the plan says, now or once it was off."""
@@ -170,7 +173,8 @@ class LibvirtDriver(
         def change(builder: Builder) -> None:
             builder.change(plan, present(builder, plan.ref))
 
-        await self._work(change)
+        async with self._turn(plan.ref.uid):
+            await self._work(change)
         return Accepted()
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:
@@ -195,7 +199,8 @@ class LibvirtDriver(
 
         self._starting.add(uuid)
         try:
-            return Accepted(seen=self._noted(await self._work(start)))
+            async with self._turn(ref.uid):
+                return Accepted(seen=self._noted(await self._work(start)))
         finally:
             self._starting.discard(uuid)
 
@@ -231,6 +236,7 @@ class LibvirtDriver(
         """Let go of the connection; what is under way is found and finished by the next one."""
         self._stopping.close()
         self._building.close()
+        self._noting.close()
         await self._errands.close()
         await self._connection.close()
 
@@ -271,6 +277,11 @@ class LibvirtDriver(
         self._require_built(uid)
         if uid in self._stopping.uids:
             raise Busy("it is being stopped")
+
+    def _is_left_alone(self, uid: str) -> bool:
+        """Say whether nothing is under way that writes a machine down."""
+        at_work = self._building.has(uid) or uid in self._sending or self._is_being_written(uid)
+        return not at_work and self._errands.under_way(uid) is None
 
     def _require_built(self, uid: str) -> None:
         if self._building.has(uid):

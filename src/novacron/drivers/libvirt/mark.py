@@ -23,6 +23,7 @@ __all__ = ["NAMESPACE", "PREFIX", "Mark", "Told", "set_mark"]
 
 NAMESPACE = "https://novacron.io/libvirt/1"
 PREFIX = "novacron"
+BEGUN = {True: "yes", False: "no"}
 
 
 # The fields of an interface that words were made of before they were made of what guests are told.
@@ -92,7 +93,8 @@ class Mark:
     """What is written into the metadata; ``shape`` is what the definition looked like then.
 
     ``cpu`` is the word for the CPU that a guest gets which is started with it. ``begun`` says that
-    a guest was started: its first disk has data, and is never made a second time.
+    a guest was started: its first disk has data, and is never made a second time. None is what
+    earlier operators wrote, who noted nothing of it.
     """
 
     uid: str
@@ -105,7 +107,7 @@ class Mark:
     shape: str = ""
     volumes: tuple[Fitted, ...] = ()
     cpu: str = ""
-    begun: bool = False
+    begun: bool | None = None
 
     @classmethod
     def of(cls, plan: MachinePlan, volumes: tuple[Fitted, ...] = ()) -> "Mark":
@@ -150,8 +152,8 @@ class Mark:
             "told": json.dumps(told),
             "words": json.dumps({each.mac: each.word for each in self.told if each.word}),
         }
-        if self.begun:
-            words["begun"] = "yes"
+        if self.begun is not None:
+            words["begun"] = BEGUN[self.begun]
         said = "".join(f" {name}={quoteattr(value)}" for name, value in words.items())
         volumes = (ET.tostring(each.element(), encoding="unicode") for each in self.volumes)
         return f"<{tag}{declared}{said}>{''.join(volumes)}</{tag}>"
@@ -176,7 +178,7 @@ class Mark:
             shape=element.get("shape") or "",
             volumes=found(element),
             cpu=element.get("cpu") or "",
-            begun=element.get("begun") == "yes",
+            begun={word: begun for begun, word in BEGUN.items()}.get(element.get("begun") or ""),
         )
 
 

@@ -67,10 +67,11 @@ class LibvirtMoves(HostWork):
         able = {self._host.name: self._host.migration_tls, route.host: route.tls}
         require_encryption(policy, able)
         departures.require_bandwidth(route, policy)
-        await self._work(lambda builder: present(builder, ref))
-        if len(route.reception.copied) > 1:
-            self._shared_out[ref.uid] = policy
-        self._sending[ref.uid] = asyncio.create_task(self._send(ref, to.move, route, policy))
+        async with self._turn(ref.uid):
+            await self._work(lambda builder: present(builder, ref))
+            if len(route.reception.copied) > 1:
+                self._shared_out[ref.uid] = policy
+            self._sending[ref.uid] = asyncio.create_task(self._send(ref, to.move, route, policy))
 
     async def _send(self, ref: MachineRef, move: str, route: Route, policy: MovePolicy) -> None:
         def depart(link: Link) -> DriverError | None:
@@ -144,9 +145,10 @@ class LibvirtMoves(HostWork):
     ) -> MoveProgress:
         """Make a machine that has come one of the host's own."""
         belongings = Belongings.of(luggage.contents) if luggage else None
-        return await self._work(
-            lambda builder: arrivals.settled(builder, plan, belongings, live=live)
-        )
+        async with self._turn(plan.ref.uid):
+            return await self._work(
+                lambda builder: arrivals.settled(builder, plan, belongings, live=live)
+            )
 
     async def out_of_reach(self, plan: MachinePlan) -> str | None:
         """Return which disk of a machine that is not here is not within reach, if one is not."""

@@ -95,6 +95,8 @@ class LibvirtSnapshots(HostWork):
             keep(builder.pool, domain)
 
         async def run() -> None:
+            async with self._turn(ref.uid):
+                pass  # whoever was at it; nobody else begins beside an errand
             try:
                 await self._work_long(do)
             finally:

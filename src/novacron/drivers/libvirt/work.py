@@ -4,8 +4,11 @@ Each thing that a host can do with its machines is a class of its own on top of 
 of its own; the driver is all of them together.
 """
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from novacron.core.errors import Busy
 from novacron.core.machine import MachineRef, Observed, Power
@@ -36,6 +39,17 @@ class HostWork:
         self._connection = Connection(host, credentials, self._heard)
         self._machinery: Machinery | None = None
         self._pool: Pool | None = None
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def _turn(self, uid: str) -> AsyncIterator[None]:
+        """Have nobody else write a machine down, of what was read before that."""
+        lock = self._turns.setdefault(uid, asyncio.Lock())
+        async with lock:
+            yield
+
+    def _is_being_written(self, uid: str) -> bool:
+        return uid in self._turns
 
     def _heard(self, uuid: str, power: Power | None) -> None:
         """Take note that a domain changed, perhaps only in that it has this power now."""

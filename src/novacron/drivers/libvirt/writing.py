@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import libvirt
 
 from novacron.core.errors import Busy
-from novacron.core.machine import MachinePlan
+from novacron.core.machine import MachinePlan, Power
 from novacron.drivers.libvirt.defined import Defined
 from novacron.drivers.libvirt.domain import Draft, Place, domain_uuid, drafted
 from novacron.drivers.libvirt.facts import Machinery
@@ -18,7 +18,7 @@ from novacron.drivers.libvirt.mark import NAMESPACE, Mark, set_mark
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.ports import port_of
 
-__all__ = ["MOST_LIVE_VCPUS", "Writing", "note_guest", "wired"]
+__all__ = ["MOST_LIVE_VCPUS", "Writing", "lacks_note", "note_guest", "wired"]
 
 MOST_LIVE_VCPUS = 16
 
@@ -40,7 +40,7 @@ class Writing:
         seed: str,
         volumes: tuple[Fitted, ...],
         *,
-        begun: bool,
+        begun: bool | None,
     ) -> Written:
         """Write a machine down, then ask what libvirt made of it, and add that to the mark."""
         draft = self._drafted(plan, name, seed, volumes)
@@ -63,7 +63,7 @@ class Writing:
         seed: str,
         volumes: tuple[Fitted, ...],
         *,
-        begun: bool,
+        begun: bool | None,
     ) -> Written:
         """Write a machine down in one go, where it is known what libvirt makes of it.
 
@@ -94,8 +94,19 @@ class Writing:
         )
         return drafted(plan, name, seed, place, volumes)
 
-    def _mark(self, plan: MachinePlan, volumes: tuple[Fitted, ...], *, begun: bool) -> Mark:
+    def _mark(self, plan: MachinePlan, volumes: tuple[Fitted, ...], *, begun: bool | None) -> Mark:
         return replace(Mark.of(plan, volumes), cpu=self.machinery.cpu_key, begun=begun)
+
+
+def lacks_note(domain: Domain, *, complete: bool) -> bool:
+    """Say whether it is still to be written down that there may be data on a first disk.
+
+    One that is off and has its disk may have run under an operator who noted nothing.
+    """
+    begun = domain.configured.mark.begun
+    if domain.power is Power.ON:
+        return not begun and not domain.is_coming
+    return begun is None and complete
 
 
 def note_guest(domain: Domain) -> Domain:

@@ -147,8 +147,8 @@ class Held:
         self.function = function
         self.begun, self.may_end = threading.Event(), threading.Event()
 
-    def __call__(self, *given: Any) -> Any:
-        found = self.function(*given)
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        found = self.function(*given, **more)
         self.begun.set()
         assert self.may_end.wait(20)
         return found

@@ -1,7 +1,10 @@
 """Machines whose first disk is not where it was: a guest's data are not to be made anew."""
 
+import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from typing import Any
 
 import libvirt
 import pytest
@@ -11,12 +14,19 @@ from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.core.snapshot import RestoreOrder, SnapshotOrder
 from novacron.core.volume import Reclaim, Volume
-from novacron.drivers.libvirt import LibvirtDriver, snapshotting
+from novacron.drivers.libvirt import LibvirtDriver, census, snapshotting
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.domain import root_volume
 from novacron.drivers.libvirt.look import Domain, find
-from novacron.drivers.libvirt.mark import set_mark
-from unit.drivers.libvirt.hosts import created, deleted, driver_for, left_on, machine
+from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX, Mark
+from unit.drivers.libvirt.hosts import (
+    created,
+    deleted,
+    driver_for,
+    eventually,
+    left_on,
+    machine,
+)
 
 
 @pytest.fixture
@@ -26,6 +36,14 @@ async def driver(host: LibvirtDaemon) -> AsyncIterator[LibvirtDriver]:
     yield connected
     await connected.close()
     assert left_on(host) == set()
+
+
+@pytest.fixture
+async def following(host: LibvirtDaemon) -> AsyncIterator[LibvirtDriver]:
+    """The next operator's driver, which has seen nothing yet."""
+    connected = driver_for(host)
+    yield connected
+    await connected.close()
 
 
 async def taken_away(driver: LibvirtDriver, plan: MachinePlan) -> bytes:
@@ -130,24 +148,100 @@ async def test_nor_is_one_after_a_snapshot_of_earlier_days(driver: LibvirtDriver
     await is_refused_without_its_disk(driver, plan)
 
 
+@pytest.mark.parametrize("power", list(Power))
 async def test_nor_is_one_of_a_guest_that_ran_before_any_of_this_was_noted(
-    driver: LibvirtDriver, host: LibvirtDaemon
+    driver: LibvirtDriver, following: LibvirtDriver, power: Power
 ) -> None:
-    """A look by the next operator is enough."""
-    plan = machine()
-    await created(driver, plan)
-    await driver.set_power(plan.ref, Power.ON)
-    await done(driver, plan, _forget_that_it_runs)
-    following = driver_for(host)
+    """A look by the next operator is enough, also at one that is off by then."""
+    plan = await of_an_earlier_operator(driver, power)
     await following.machines("far")
-    await following.close()
+    await eventually(lambda: is_noted(driver, plan), "it is noted", 10)
     await driver.set_power(plan.ref, Power.OFF, force=True)
     await is_refused_without_its_disk(driver, plan)
 
 
-def _forget_that_it_runs(domain: Domain) -> None:
-    mark = replace(domain.configured.mark, begun=False)
-    set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+async def of_an_earlier_operator(driver: LibvirtDriver, power: Power) -> MachinePlan:
+    """Return a machine whose guest has run, of which nobody noted that."""
+    plan = await used(driver)
+    await driver.set_power(plan.ref, power)
+    await done(driver, plan, _forget_that_it_ran)
+    return plan
+
+
+def _forget_that_it_ran(domain: Domain) -> None:
+    text = re.sub(r' begun="[a-z]*"', "", domain.configured.mark.bare_text)
+    kind, flag = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_CONFIG
+    domain.handle.setMetadata(kind, text, PREFIX, NAMESPACE, flag)
+
+
+async def is_noted(driver: LibvirtDriver, plan: MachinePlan) -> bool:
+    """Say whether it is written down that the machine's guest has run."""
+    marks: list[Mark] = []
+    await done(driver, plan, lambda domain: marks.append(domain.configured.mark))
+    return bool(marks[0].begun)
+
+
+async def test_a_change_during_a_look_is_not_written_over_by_the_note(
+    driver: LibvirtDriver, following: LibvirtDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a look has read is seconds old where a host has many machines."""
+    plan, loop = await of_an_earlier_operator(driver, Power.ON), asyncio.get_running_loop()
+    larger = replace(plan, resources=replace(plan.resources, disk_mib=320))
+    real = census.read_all
+
+    def meanwhile(*what: Any, **more: Any) -> list[Domain]:
+        found = real(*what, **more)
+        asyncio.run_coroutine_threadsafe(following.resize(larger), loop).result(20)
+        # As long as it runs the change itself notes it, so that is taken back.
+        asyncio.run_coroutine_threadsafe(done(driver, plan, _forget_that_it_ran), loop).result(20)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(census, "read_all", meanwhile)
+        await following.machines("far")
+    await eventually(lambda: is_noted(driver, plan), "it is noted", 10)
+    sizes: list[int] = []
+    await done(driver, plan, lambda domain: sizes.append(domain.configured.mark.disk_mib))
+    assert sizes == [320]
+    await deleted(driver, plan)
+
+
+async def test_a_look_waits_for_nothing_that_is_done_to_a_guest(
+    driver: LibvirtDriver, following: LibvirtDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does the note: a guest that is saved or sent is noted when that is over."""
+    plan = await of_an_earlier_operator(driver, Power.ON)
+    saving = [libvirt.VIR_DOMAIN_JOB_UNBOUNDED, *[0] * 11]
+    written: list[str] = []
+
+    def refused(domain: libvirt.virDomain, *_: object) -> int:
+        written.append(domain.UUIDString())
+        raise libvirt.libvirtError("cannot acquire state change lock")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(libvirt.virDomain, "jobInfo", lambda _: saving)
+        patch.setattr(libvirt.virDomain, "setMetadata", refused)
+        for _ in range(3):
+            assert [each.uid for each in await following.machines("far")] == [plan.ref.uid]
+            await asyncio.sleep(0.1)
+        assert written == []
+    await following.machines("far")
+    await eventually(lambda: is_noted(driver, plan), "it is noted", 10)
+    await deleted(driver, plan)
+
+
+async def test_a_machine_is_not_noted_while_it_is_written_down_anew(
+    driver: LibvirtDriver, following: LibvirtDriver
+) -> None:
+    """Of two who write what they have read one would write over the other."""
+    plan = await of_an_earlier_operator(driver, Power.OFF)
+    async with following._turn(plan.ref.uid):
+        await following.machines("far")
+        await asyncio.sleep(0.3)
+        assert not await is_noted(driver, plan)
+    await following.machines("far")
+    await eventually(lambda: is_noted(driver, plan), "it is noted", 10)
+    await deleted(driver, plan)
 
 
 async def test_to_note_that_a_guest_runs_unmakes_no_volume(driver: LibvirtDriver) -> None:
@@ -173,6 +267,8 @@ async def test_a_disk_that_no_guest_had_is_made_anew(driver: LibvirtDriver) -> N
     """There is nothing on it: its making was cut short, or might as well have been."""
     plan = machine()
     await created(driver, plan)
+    await driver.machines("far")
+    await asyncio.sleep(0.3)
     await taken_away(driver, plan)
     await created(driver, plan)
     assert await has_root(driver, plan)
