@@ -52,7 +52,8 @@ def keep(pool: Pool, domain: Domain) -> None:
         return
     content = json.dumps(pages).encode()
     name = f"{_prefix(domain.uid)}{hashlib.sha256(content).hexdigest()[:12]}.json"
-    if name not in before:
+    # One that is there may be empty: who made it may have died before it was written.
+    if name not in before or pool.read(name) != content:
         pool.fill(name, len(content), [content])
     _remove(pool, before - {name})
 

@@ -112,3 +112,30 @@ async def test_a_book_that_cannot_be_written_hides_no_snapshot(
         assert [each.name for each in await other.snapshots(plan.ref)] == ["one"]
         await host.pass_time(timedelta(milliseconds=100))
     assert len(tried) == 1
+
+
+async def test_a_book_that_was_made_and_not_written_is_written(host: Bench) -> None:
+    """Its daemon died in between: it has the name of what it should say, and says nothing."""
+    plan, driver = host.plan(), connect(host)
+    await host.created(driver, plan)
+    await taken(host, driver, plan, SnapshotOrder("one"))
+    outside = libvirt.open(shared_daemon().uri)
+    pool = outside.storagePoolLookupByName("novacron")
+    (book,) = (name for name in pool.listVolumes() if "-snapshots-" in name)
+    older = volume_prefix(plan.ref.uid) + "snapshots-000000000000.json"
+    volume = pool.storageVolLookupByName(book)
+    pool.createXMLFrom(f"<volume><name>{older}</name><capacity>0</capacity></volume>", volume)
+    length = volume.info()[1]
+    volume.delete()
+    pool.createXML(
+        f"<volume><name>{book}</name><capacity>{length}</capacity>"
+        "<allocation>0</allocation><target><format type='raw'/></target></volume>"
+    )
+    for _ in range(40):
+        await connect(host).snapshots(plan.ref)
+        await host.pass_time(timedelta(milliseconds=100))
+        if older not in pool.listVolumes():
+            break
+    assert in_the_book(outside, plan.ref.uid) == {"one"}
+    del pool, volume
+    outside.close()
