@@ -19,8 +19,17 @@ from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.pool import Pool, class_pool
 from novacron.drivers.libvirt.snapshot_record import records
+from novacron.drivers.libvirt.storage import size_of
 
-__all__ = ["Belonging", "Belongings", "marks_of", "pool_of", "refresh", "storage_marks"]
+__all__ = [
+    "Belonging",
+    "Belongings",
+    "Unplugged",
+    "marks_of",
+    "pool_of",
+    "refresh",
+    "storage_marks",
+]
 
 MARK = "novacron-pool-"
 MARK_END = ".id"
@@ -173,4 +182,4 @@ def _capacity(pool: Pool, domain: Domain, dev: str, volume: str) -> int:
     if domain.running:
         return int(domain.handle.blockInfo(dev)[0])
     handle = pool.find(volume)
-    return int(handle.info()[1]) if handle else 0
+    return size_of(handle) if handle else 0

@@ -17,8 +17,10 @@ from conformance.test_snapshots import Snapshotting, removed, restored, taken
 from conformance.under_test import Bench, FullDriver
 from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, Power
+from novacron.core.migration import LiveMigration
 from novacron.core.snapshot import RestoreOrder, SnapshotOrder, Snapshots
 from novacron.core.volume import Access, KeptVolume, Volume, volume_id
+from novacron.drivers.libvirt.belongings import Belongings
 from novacron.drivers.libvirt.snapshot_disks import Disk, held_bytes, is_within
 
 ID = volume_id("web", "data", "uid-1")
@@ -156,6 +158,22 @@ async def test_a_raw_volume_is_as_large_as_its_file_whatever_its_guest_wrote(
     assert file.read_bytes() == forged.read_bytes()[:4096].ljust(24 * MIB, b"\0")
     await host.after(driver.delete(plan.ref), driver, plan.ref)
     assert await driver.kept_volumes(host.host) == [KeptVolume("default", ID, 24, "common")]
+
+
+async def test_a_raw_volume_travels_as_large_as_its_file_whatever_its_guest_wrote(
+    host: Bench, driver: Snapshotting, tmp_path: Path
+) -> None:
+    """Else its copy on another host would be as large as the guest says, and a guest may lie."""
+    plan = host.plan(volumes=(SHARED,))
+    await host.created(driver, plan)
+    forged, file = tmp_path / "forged", tmp_path / "common" / f"volume-default.{ID}.raw"
+    order = ["qemu-img", "create", "-q", "-f", "qcow2", forged, "1T"]
+    subprocess.run(order, check=True)
+    with file.open("r+b") as raw:
+        raw.write(forged.read_bytes()[:4096])
+    assert isinstance(driver, LiveMigration)
+    disks = Belongings.of((await driver.pack(plan.ref)).contents).disks
+    assert [each.capacity for each in disks if each.volume == file.name] == [16 * MIB]
 
 
 def test_a_raw_disk_is_not_searched_for_snapshots() -> None:
