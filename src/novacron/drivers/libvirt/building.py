@@ -242,4 +242,5 @@ def _furnished(builder: Builder, plan: MachinePlan) -> bool:
 def _completed(builder: Builder, plan: MachinePlan, image: InStock) -> None:
     if (domain := find(builder.connection, plan.ref.uid)) is None:
         raise Busy(f"somebody removed {plan.ref.name} while it was made")
+    builder.require_disk(domain)  # while its image was brought it may have come to have had one
     builder.complete(plan, image, domain)
