@@ -19,6 +19,7 @@ from novacron.core.move import MoveProgress
 from novacron.drivers.libvirt.belongings import (
     Belonging,
     Belongings,
+    Unplugged,
     pool_of,
     refresh,
     storage_marks,
@@ -40,12 +41,14 @@ WHOLE = 100
 class Reception:
     """How a machine is taken in; ``copied`` are the disks that must come too.
 
-    ``pools`` tells where each of its files is here.
+    ``pools`` tells where each of its files is here. ``left`` are volumes that would have to come as
+    well, and do not with a guest that runs without them.
     """
 
     draft: str
     pools: Mapping[str, str]
     copied: tuple[str, ...]
+    left: tuple[str, ...] = ()
 
 
 def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Reception:
@@ -62,7 +65,8 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
         if domain.power is Power.ON:
             raise Busy(f"{plan.ref.name} is on host {builder.host.name} already")
         builder.remove(plan.ref.uid, domain, disks=False)  # left by one that came to nothing
-    draft = builder.draft(plan, frozenset(disk.volume for disk in belongings.disks))
+    coming = {disk.volume for disk in belongings.disks} | {it.file for it in belongings.unplugged}
+    draft = builder.draft(plan, frozenset(coming))
     pools = belongings.pools_on(builder.host) | pools_of(draft)
     copied: list[str] = []
     for disk in belongings.disks:
@@ -71,7 +75,13 @@ def received(builder: Builder, plan: MachinePlan, belongings: Belongings) -> Rec
         if _is_to_be_copied(builder, name, disk, belongings.snapshots):
             copied.append(disk.target)
     builder.pool.fill(console_log(plan.ref.uid), 0, [])
-    return Reception(draft, pools, tuple(copied))
+    left = (each.name for each in belongings.unplugged if not _is_seen(builder, pools, each))
+    return Reception(draft, pools, tuple(copied), tuple(left))
+
+
+def _is_seen(builder: Builder, pools: Mapping[str, str], volume: Unplugged) -> bool:
+    pool = pool_of(builder.pool, pools[volume.file]) if volume.file in pools else None
+    return pool is not None and bool(storage_marks(pool) & volume.marks)
 
 
 def _no_class(builder: Builder, name: str, disk: Belonging) -> str:
@@ -152,7 +162,9 @@ def settled(
     _remember(builder.pool, uid, belongings)
     refresh(builder.pool)
     take_out(builder.pool, domain)
-    _have_come(builder.pool, domain.handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE))
+    # The guest may still hold what its machine has lost, and that came along as well.
+    for flags in (0, libvirt.VIR_DOMAIN_XML_INACTIVE):
+        _have_come(builder.pool, domain.handle.XMLDesc(flags))
     with suppress(Rejected, OutOfCapacity):
         # What its owner asked for meanwhile may be refused, which is told once it is at home here.
         builder.change(plan, domain)

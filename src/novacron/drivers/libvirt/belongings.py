@@ -5,7 +5,7 @@ Pools are told apart by a mark in them: two hosts that see the same mark see the
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -53,12 +53,21 @@ class Belonging:
 
 
 @dataclass(frozen=True, slots=True)
+class Unplugged:
+    """A volume of a machine that its running guest does not have, because it awaits a restart."""
+
+    name: str
+    file: str
+    marks: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Belongings:
     """All disks of a machine, what it said on its console so far, and where that is kept.
 
     ``snapshots`` are within its disks; ``foreign`` ones were taken by somebody else. ``classes``
     tells the storage class of its files, also of those that a running guest does not have; an
-    empty one is the host's own pool.
+    empty one is the host's own pool. Those are ``unplugged``: nobody copies them with a guest.
     """
 
     disks: tuple[Belonging, ...]
@@ -67,6 +76,7 @@ class Belongings:
     snapshots: int = 0
     foreign: int = 0
     classes: Mapping[str, str] = field(default_factory=dict)
+    unplugged: tuple[Unplugged, ...] = ()
 
     def contents(self) -> Mapping[str, object]:
         """Return them as the core carries them."""
@@ -87,7 +97,8 @@ class Belongings:
         foreign = int(domain.handle.snapshotNum()) - ours
         disks = tuple(_disks(pool, domain))
         said = past[-MOST_SAID:]
-        return cls(disks, said, storage_marks(pool), ours, foreign, _classes(domain))
+        unplugged = tuple(_unplugged(pool, domain, {disk.volume for disk in disks}))
+        return cls(disks, said, storage_marks(pool), ours, foreign, _classes(domain), unplugged)
 
     def pools_on(self, host: LibvirtHost) -> dict[str, str]:
         """Return in which pool of a host each file belongs; none where it has not the class."""
@@ -167,6 +178,14 @@ def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
         readonly = disk.find("readonly") is not None
         found.append(Belonging(dev, volume, kind, capacity, marks, content, readonly))
     return found
+
+
+def _unplugged(pool: Pool, domain: Domain, plugged: Container[str]) -> Iterator[Unplugged]:
+    for volume in domain.configured.mark.volumes:
+        if volume.made and not volume.detached and volume.file not in plugged:
+            there = pool_of(pool, volume.pool)
+            marks = frozenset[str]() if there is None else storage_marks(there)
+            yield Unplugged(volume.name, volume.file, marks)
 
 
 def _classes(domain: Domain) -> dict[str, str]:

@@ -36,6 +36,7 @@ __all__ = [
     "explained",
     "hasten",
     "progress_of",
+    "require_all_plugged_in",
     "require_bandwidth",
 ]
 
@@ -146,6 +147,16 @@ def _wishes(
 def _share(bandwidth_bytes: int, reception: Reception) -> int:
     """Return how many MiB a second are for each disk, as libvirt copies all of them at once."""
     return bandwidth_bytes // MIB // max(1, len(reception.copied))
+
+
+def require_all_plugged_in(route: Route) -> None:
+    """Refuse to send a guest without volumes of its machine that are nowhere but here."""
+    if left := ", ".join(route.reception.left):
+        raise Rejected(
+            f"host {route.host} does not see volume {left}, which the guest gets with a restart "
+            "and which is not copied before: restart it first, or take the volume off the machine",
+            reason="VolumesAwaitRestart",
+        )
 
 
 def require_bandwidth(route: Route, policy: MovePolicy) -> None:

@@ -69,6 +69,7 @@ class LibvirtMoves(HostWork):
         departures.require_bandwidth(route, policy)
         async with self._turn(ref.uid):
             await self._work(lambda builder: present(builder, ref))
+        departures.require_all_plugged_in(route)
             if len(route.reception.copied) > 1:
                 self._shared_out[ref.uid] = policy
             self._sending[ref.uid] = asyncio.create_task(self._send(ref, to.move, route, policy))
