@@ -269,6 +269,9 @@ class LibvirtDriver(
             self._lately.add(seen.vm_id)
         return seen
 
+    def _errand_for(self, uid: str) -> str | None:
+        return self._errands.under_way(uid)
+
     def _require_idle(self, uid: str) -> None:
         self._require_still(uid)
         self._errands.require_idle(uid)

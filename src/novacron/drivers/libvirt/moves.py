@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
 
 import libvirt
 
@@ -22,6 +23,7 @@ from novacron.drivers.libvirt.work import HostWork, no_credentials, present
 __all__ = ["LibvirtMoves"]
 
 ROUTE = "route"
+ERRAND_AGAIN = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class LibvirtMoves(HostWork):
     async def pack(self, ref: MachineRef) -> Luggage:
         """Tell what the machine has that must be where it goes."""
 
-        away = ref.uid in self._sending
+        # Whoever is at its snapshots writes their book too.
+        away = ref.uid in self._sending or self._errand_for(ref.uid) is not None
 
         def pack(builder: Builder) -> Luggage:
             domain = find(builder.pool.connection, ref.uid)
@@ -66,10 +69,12 @@ class LibvirtMoves(HostWork):
         assert isinstance(route, Route)
         able = {self._host.name: self._host.migration_tls, route.host: route.tls}
         require_encryption(policy, able)
+        departures.require_all_plugged_in(route)
         departures.require_bandwidth(route, policy)
         async with self._turn(ref.uid):
             await self._work(lambda builder: present(builder, ref))
-        departures.require_all_plugged_in(route)
+            if (what := self._errand_for(ref.uid)) is not None:
+                raise Busy(f"its host is busy with it ({what})", ERRAND_AGAIN)
             if len(route.reception.copied) > 1:
                 self._shared_out[ref.uid] = policy
             self._sending[ref.uid] = asyncio.create_task(self._send(ref, to.move, route, policy))
@@ -154,6 +159,9 @@ class LibvirtMoves(HostWork):
     async def out_of_reach(self, plan: MachinePlan) -> str | None:
         """Return which disk of a machine that is not here is not within reach, if one is not."""
         return await self._work(lambda builder: arrivals.out_of_reach(builder, plan))
+
+    def _errand_for(self, uid: str) -> str | None:
+        """Return what is being done to a machine that takes longer than a call."""
 
     def _changed_uid(self, uid: str) -> None:
         """Take note that a machine changed; called on the event loop."""
