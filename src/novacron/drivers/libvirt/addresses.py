@@ -5,6 +5,7 @@ Blocks.
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import chain, islice
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import libvirt
 
 from novacron.drivers.libvirt.defined import Defined
+from novacron.drivers.libvirt.hearing import Hearing
 
 __all__ = ["addresses_of", "told"]
 
@@ -25,17 +27,21 @@ LEASE = libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_LEASE
 AGENT = libvirt.VIR_DOMAIN_INTERFACE_ADDRESSES_SRC_AGENT
 
 
-def addresses_of(handle: libvirt.virDomain, running: Defined) -> dict[str, tuple[str, ...]]:
+def addresses_of(
+    handle: libvirt.virDomain, running: Defined, hearing: Hearing | None = None
+) -> dict[str, tuple[str, ...]]:
     """Return the addresses of each interface of a running guest, in their order.
 
-    Its agent, which takes a while, is asked only about interfaces that nobody else knows of.
+    Its agent, which takes a while, is asked only about interfaces that nobody else knows of, and
+    not where ``hearing`` many takes too long already.
     """
     known = {each.mac: running.mark.told_of(each.mac).addresses for each in running.plugged}
     if any(each.port.kind == "network" for each in running.plugged):
         leases = _asked(handle, LEASE)
         known = {mac: leases.get(mac) or static for mac, static in known.items()}
     if running.agent and not all(known.values()):
-        said = _asked(handle, AGENT)
+        ask = partial(_asked, handle, AGENT)
+        said = hearing.said(running.mark.uid, ask) if hearing else ask()
         known = {mac: found or said.get(mac, ()) for mac, found in known.items()}
     return known
 

@@ -78,6 +78,9 @@ def look_at_all(
         hindered = hindrance(domain, builder.host.name)
         return observed(domain, fresh, complete=complete, files=files, hindered=hindered)
 
+    if known.hearing is not None:
+        places = known.hearing.places(each.uid for each in ours)
+        ours.sort(key=lambda each: places[each.uid])
     found = [one for each in ours if (one := unless_odd(each.uid, partial(seen, each)))]
     found += [replace(each, usage=usage.get(each.uid)) for each in resting.values()]
     unnoted = (each.uid for each in ours if lacks_note(each, complete=is_complete(each)))

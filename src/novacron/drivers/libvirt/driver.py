@@ -6,6 +6,7 @@ by which the next one finds the work and goes on. In memory is only what is unde
 
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 import libvirt
@@ -22,6 +23,7 @@ from novacron.drivers.libvirt.consoles import LibvirtConsoles
 from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.foreign import Foreign
+from novacron.drivers.libvirt.hearing import Hearing
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import (
     Domain,
@@ -80,6 +82,7 @@ class LibvirtDriver(
         self._tell: Callable[[str], None] | None = None
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
+        self._hearing = Hearing()
         self._seen: dict[str, Observed] = {}
         self._lately: set[str] = set()
         self._starting: set[str] = set()
@@ -122,10 +125,11 @@ class LibvirtDriver(
         """Tell of every machine on the host that carries an owner's UID."""
         if host != self._host.name:
             raise Rejected(f"this is host {self._host.name}, not {host}")
-        meter, known, lately = self._meter, self._known(), self._seen_lately()
-        before = dict(self._seen)
+        meter, lately, before = self._meter, self._seen_lately(), dict(self._seen)
+        hearing = self._hearing.following({seen.uid for seen in before.values()})
+        known = replace(self._known(), hearing=hearing)
         census = await self._work(lambda builder: look_at_all(builder, meter, known, lately))
-        self._usage = census.usage
+        self._usage, self._hearing = census.usage, hearing
         self._noting.begin(census.unnoted)
         found = [self._newest(each, before.get(each.vm_id)) for each in census.machines]
         self._seen = {seen.vm_id: seen for seen in found}

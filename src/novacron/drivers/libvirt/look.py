@@ -18,6 +18,7 @@ from novacron.drivers.libvirt.addresses import addresses_of, told
 from novacron.drivers.libvirt.defined import Defined
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
+from novacron.drivers.libvirt.hearing import Hearing
 from novacron.drivers.libvirt.mark import Mark
 from novacron.drivers.libvirt.travel import is_marked_as_sent
 
@@ -182,13 +183,17 @@ def read_all(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of machines beside what libvirt says: this process's own work on them."""
+    """What is known of machines beside what libvirt says: this process's own work on them.
+
+    A look at many of them has a ``hearing`` for what their agents say.
+    """
 
     building: frozenset[str] = frozenset()
     stopping: frozenset[str] = frozenset()
     usage: Mapping[str, Usage] = field(default_factory=dict)
     progress: Mapping[str, str] = field(default_factory=dict)
     restoring: frozenset[str] = frozenset()
+    hearing: Hearing | None = None
 
 
 def needed_volumes(defined: Defined) -> frozenset[str]:
@@ -215,7 +220,7 @@ def observed(
     volumes = volumes_of(domain, files)
     # Never made anew under a guest that runs, whatever became of its files.
     complete = complete or running is not None
-    addresses = addresses_of(domain.handle, running) if running else {}
+    addresses = addresses_of(domain.handle, running, known.hearing) if running else {}
     snapshots = 0 if domain.without_snapshots else int(domain.handle.snapshotNum())
     return Observed(
         uid=uid,
