@@ -5,6 +5,7 @@ disk is made last of all, so that a machine which has it is complete.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -157,9 +158,12 @@ class Builder:
         new = self.pool.overlay(root_volume(uid), size.disk_mib, image.volume, image.format)
         if not new:
             take_out(self.pool, domain)
-        elif self.pool.find(image.volume) is None:
-            # Somebody made room at this very moment; nothing was written to the disk yet.
+        elif not self.pool.is_there(image.mark):
+            # Somebody makes room at this very moment; nothing was written to the disk yet. Whoever
+            # does takes the mark away first and looks for disks then, so one of us sees the other.
             self.pool.remove(root_volume(uid))
+            with suppress(libvirt.libvirtError):  # or the next attempt finds it here again
+                self.pool.refresh()
             raise Busy(f"image {plan.image} went away from host {self.host.name}")
         return domain
 

@@ -52,11 +52,20 @@ def _remove(pool: Pool, image: InStock) -> bool:
         return False
     # Nobody finds it from now on; whoever did a moment ago may have a disk on it by now.
     pool.remove(image.mark)
-    if volume.path() in _bases(pool):
+    if not _is_free(pool, volume.path()):
         pool.make_empty(image.mark)
         return False
     pool.remove(image.volume)
     return True
+
+
+def _is_free(pool: Pool, path: str) -> bool:
+    """Say whether no disk is on top of an image, nor one that another host made this moment."""
+    try:
+        pool.refresh()
+    except libvirt.libvirtError:
+        return False  # it refuses while a volume is being filled, so nobody knows
+    return path not in _bases(pool)
 
 
 def _bases(pool: Pool) -> set[str]:

@@ -3,6 +3,7 @@
 Nothing here assumes a path of this machine: the daemon may be far away.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -30,6 +31,8 @@ POOL_AGAIN = timedelta(seconds=30)
 OTHERS_WRITE_SECONDS = 10.0
 OTHERS_MAKE_SECONDS = 1.0
 LOOK_SECONDS = 0.02
+# libvirt has no number for it.
+NO_FILE = re.compile("no such file", re.I)
 
 
 def open_pool(connection: libvirt.virConnect, host: LibvirtHost) -> "Pool":
@@ -156,6 +159,16 @@ class Pool:
             if code_of(error) == libvirt.VIR_ERR_NO_STORAGE_VOL:
                 return None
             raise
+
+    def is_there(self, name: str) -> bool:
+        """Say whether a file is there now: another host may have removed it behind libvirt."""
+        try:
+            self.pool.storageVolLookupByName(name).info()
+        except libvirt.libvirtError as error:
+            if code_of(error) == libvirt.VIR_ERR_NO_STORAGE_VOL or NO_FILE.search(sentence(error)):
+                return False
+            raise
+        return True
 
     def refresh(self) -> None:
         """Have libvirt look at what is in the directory."""

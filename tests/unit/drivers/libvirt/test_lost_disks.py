@@ -10,7 +10,7 @@ import libvirt
 import pytest
 
 from libvirt_daemon import LibvirtDaemon
-from novacron.core.errors import Rejected
+from novacron.core.errors import Busy, Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.core.snapshot import RestoreOrder, SnapshotOrder
 from novacron.core.volume import Reclaim, Volume
@@ -19,6 +19,8 @@ from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.domain import root_volume
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX, Mark
+from novacron.drivers.libvirt.seed import seed_of
+from novacron.drivers.libvirt.shelf import Shelf
 from unit.drivers.libvirt.hosts import (
     created,
     deleted,
@@ -283,3 +285,27 @@ async def test_what_failed_to_be_made_anew_takes_no_machine_with_it(driver: Libv
     await put_back(driver, plan, content)
     assert await driver.observe(plan.ref) is not None
     await deleted(driver, plan)
+
+
+async def test_no_disk_is_left_on_an_image_that_another_host_clears_away(
+    driver: LibvirtDriver, host: LibvirtDaemon
+) -> None:
+    """It takes away the mark before it looks for disks; libvirt here hears nothing of either."""
+    first, plan = machine(), machine()
+    await created(driver, first)  # brings the image
+
+    def complete(builder: Builder) -> None:
+        (image,) = Shelf(builder.pool.names()).images()
+        (host.directory / "lib/novacron" / image.mark).unlink()
+        domain = builder.define(plan, seed_of(plan), None)
+        try:
+            with pytest.raises(Busy, match="went away"):
+                builder.complete(plan, image, domain)
+            assert image.mark not in builder.pool.names(), "the next one would find it again"
+        finally:
+            builder.pool.make_empty(image.mark)
+
+    await driver._work(complete)
+    assert not await has_root(driver, plan)
+    for each in (first, plan):
+        await deleted(driver, each)

@@ -17,7 +17,7 @@ from image_server import ImageServer, image_server
 from libvirt_daemon import own_daemon
 from novacron.core.errors import Busy, Rejected
 from novacron.core.image import PullPolicy
-from novacron.drivers.libvirt import LibvirtHost
+from novacron.drivers.libvirt import LibvirtHost, clearance
 from novacron.drivers.libvirt.clearance import clear_images
 from novacron.drivers.libvirt.host_file import source_pool
 from novacron.drivers.libvirt.partial import Record, read_record
@@ -403,6 +403,40 @@ def test_the_least_recently_used_images_make_room(scene: Scene) -> None:
     scene.pool.remove("overlay")
     clear_images(scene.pool, 0)
     assert set(Shelf(scene.pool.names()).images()) == {images[3]}
+
+
+def test_an_image_stays_on_which_another_host_just_made_a_disk(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libvirt here was not told of it, and the disk would have lost all it is made from."""
+    image = scene.ensure(scene.at(scene.server.add("disk", raw(b"disk"))))
+    place, real = Path(scene.daemon), clearance._bases
+    subprocess.run(["touch", "-d", "-4000 seconds", place / image.mark], check=True)
+    newer = scene.ensure(scene.at(scene.server.add("newer", raw(b"newer"))))
+
+    looks: list[Pool] = []
+
+    def made_meanwhile(pool: Pool) -> set[str]:
+        found, base = real(pool), f"{pool.path}/{image.volume}"
+        if not looks:
+            order = ["qemu-img", "create", "-q", "-u", "-f", "qcow2", "-F", "raw", "-b", base]
+            subprocess.run([*order, place / "theirs.qcow2", "1M"], check=True)
+        looks.append(pool)
+        return found
+
+    monkeypatch.setattr(clearance, "_bases", made_meanwhile)
+    clear_images(scene.pool, 0)
+    assert {image, newer} <= set(Shelf(scene.pool.names()).images())
+
+
+def test_a_file_that_another_host_removed_is_not_there(scene: Scene) -> None:
+    """libvirt here still has it on its list."""
+    scene.pool.make_empty("mark")
+    assert scene.pool.is_there("mark")
+    (Path(scene.daemon) / "mark").unlink()
+    assert "mark" in scene.names
+    assert not scene.pool.is_there("mark")
+    assert not scene.pool.is_there("never")
 
 
 def test_use_counts_not_age(scene: Scene) -> None:
