@@ -182,7 +182,11 @@ class Mover:
         """Choose a host; where none can go on with it as it runs, it may be stopped."""
         assert machine.host is not None
         source = self.ledger.declared.get(machine.host)
-        decision = self._best(bid.sought(machine, source, live=live), bid)
+        sought = bid.sought(machine, source, live=live)
+        if live and not bid.urgent:  # what was said of that last may have been overwritten since
+            unmatched = self._attempts.unmatched(machine.uid)
+            sought = replace(sought, refused_hosts=sought.refused_hosts | unmatched)
+        decision = self._best(sought, bid)
         if isinstance(decision, Placed) or not (live and bid.stop_allowed):
             return decision, live
         return self._best(bid.sought(machine, source, live=False), bid), False

@@ -63,6 +63,20 @@ async def test_who_failed_to_take_it_lately_is_asked_again_after_all_others(offi
     assert order == ["c", "d", "b", "c", "d"]
 
 
+async def test_a_host_whose_cpu_will_not_do_is_not_tried_again_however_often_it_is_asked(
+    office: Office,
+) -> None:
+    """That nobody takes the machine is written over why; and whoever waits for room is asked."""
+    office.add_host("a", drain={})
+    office.add_host("b")
+    office.add_machine("m", "a", {}, **failed("b", "CpuIncompatible"))
+    for _ in range(3):
+        assert await sent_to(office) is None
+        said = office.machine("m")["status"]["migration"]
+        assert (said["result"], said["reason"]) == ("Refused", "NoHostFits")
+        office.now += timedelta(minutes=1)
+
+
 async def test_a_failure_of_long_ago_counts_no_more(office: Office) -> None:
     """Whatever it was has been mended since, or is found again."""
     office.add_host("a", drain={})
