@@ -37,7 +37,9 @@ def running(obj: Object | None) -> bool:
     if obj is None or condition(obj, "Ready").get("status") != "True":
         return False
     status = obj["status"]
-    attached = {each["name"] for each in status["disks"] if each.get("state") == "Attached"}
+    # KubeVirt plugs a disk in before its VirtualMachine says as what.
+    there = (each for each in status["disks"] if each.get("type"))
+    attached = {each["name"] for each in there if each.get("state") == "Attached"}
     return (
         status["phase"] == "Running"
         and status["observedGeneration"] == obj["metadata"]["generation"]
