@@ -33,6 +33,7 @@ from novacron.drivers.libvirt.look import (
 )
 from novacron.drivers.libvirt.moves import LibvirtMoves
 from novacron.drivers.libvirt.noting import Noting
+from novacron.drivers.libvirt.patience import Patience
 from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.snapshots import RESTORE, LibvirtSnapshots
 from novacron.drivers.libvirt.stock import Stock, Workshop
@@ -83,6 +84,7 @@ class LibvirtDriver(
         self._meter = Meter()
         self._usage: dict[str, Usage] = {}
         self._hearing = Hearing()
+        self._patience = Patience()
         self._seen: dict[str, Observed] = {}
         self._lately: set[str] = set()
         self._starting: set[str] = set()
@@ -131,7 +133,9 @@ class LibvirtDriver(
         census = await self._work(lambda builder: look_at_all(builder, meter, known, lately))
         self._usage, self._hearing = census.usage, hearing
         self._noting.begin(census.unnoted)
-        found = [self._newest(each, before.get(each.vm_id)) for each in census.machines]
+        paced = map(self._patience.paced, census.machines)
+        found = [self._newest(each, before.get(each.vm_id)) for each in paced]
+        self._patience.forget_all_but({seen.uid for seen in found})
         self._seen = {seen.vm_id: seen for seen in found}
         return found
 
@@ -251,6 +255,7 @@ class LibvirtDriver(
             self._usage,
             self._building.progress,
             self._errands.those(RESTORE),
+            self._hearing.until_next(),
         )
 
     def _seen_lately(self) -> dict[str, Observed]:
@@ -269,6 +274,7 @@ class LibvirtDriver(
 
     def _noted(self, seen: Observed | None) -> Observed | None:
         if seen is not None:
+            seen = self._patience.paced(seen)
             self._seen[seen.vm_id] = seen
             self._lately.add(seen.vm_id)
         return seen

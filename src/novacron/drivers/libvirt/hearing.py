@@ -12,6 +12,8 @@ __all__ = ["Addresses", "Hearing"]
 
 # Of the minute that a call may take.
 SECONDS = 10.0
+# An agent that answers at all does so in some hundredths.
+MUTE_SECONDS = 0.8
 # By the hardware address of the interface that has them.
 Addresses = Mapping[str, tuple[str, ...]]
 
@@ -20,15 +22,18 @@ Addresses = Mapping[str, tuple[str, ...]]
 class Hearing:
     """Asks as many agents as there is time for; of the others what they said ``before`` holds.
 
-    Those who were not asked the last time are ``first`` now, the longest first.
+    Those who were not asked the last time are ``first`` now, the longest first. Those who are
+    ``left_alone`` are not asked at all.
     """
 
     clock: Callable[[], float] = time.monotonic
     before: Mapping[str, Addresses] = field(default_factory=dict)
     first: tuple[str, ...] = ()
+    left_alone: frozenset[str] = frozenset()
     _spent: float = 0.0
     _said: dict[str, Addresses] = field(default_factory=dict)
     _late: list[str] = field(default_factory=list)
+    _mute: set[str] = field(default_factory=set)
 
     def places(self, uids: Iterable[str]) -> dict[str, int]:
         """Return at which place each machine is to be looked at."""
@@ -37,13 +42,24 @@ class Hearing:
 
     def said(self, uid: str, ask: Callable[[], Addresses]) -> Addresses:
         """Return what a guest's agent says."""
-        if self._spent >= SECONDS:
+        if self._spent >= SECONDS or uid in self.left_alone:
             self._late.append(uid)
             return self.before.get(uid, {})
         begun = self.clock()
         self._said[uid] = found = ask()
-        self._spent += self.clock() - begun
+        took = self.clock() - begun
+        self._spent += took
+        if took >= MUTE_SECONDS and not found:
+            self._mute.add(uid)
         return found
+
+    def until_next(self) -> "Hearing":
+        """Return the one for looks at single machines, which leave alone who is mute.
+
+        Each of them would wait for it again, and keep the host from its work.
+        """
+        said = {**self.before, **self._said}
+        return Hearing(self.clock, said, left_alone=frozenset(self._mute))
 
     def following(self, there: Collection[str]) -> "Hearing":
         """Return the one for the next look, which remembers only machines that are still there."""

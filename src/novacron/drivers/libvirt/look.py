@@ -185,7 +185,7 @@ def read_all(
 class Known:
     """What is known of machines beside what libvirt says: this process's own work on them.
 
-    A look at many of them has a ``hearing`` for what their agents say.
+    What agents say is heard by ``hearing``, which leaves out those that are mute.
     """
 
     building: frozenset[str] = frozenset()

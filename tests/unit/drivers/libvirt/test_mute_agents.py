@@ -128,3 +128,23 @@ async def test_each_look_of_a_driver_goes_on_where_the_last_one_ended(
     await driver.machines("far")
     await driver.machines("far")
     assert [each.first for each in hearings] == [(), ("uid-9",)]
+
+
+def test_who_is_mute_is_asked_by_looks_at_all_alone(mute: Host) -> None:
+    """A look at a single one would keep a thread of its host waiting, each second anew."""
+    hearing = Hearing(lambda: mute.now)
+    mute.look(hearing)
+    asked = set(mute.asked)
+    mute.look(hearing.until_next())
+    assert not asked.intersection(mute.asked)
+    mute.look(hearing.following([f"uid-{number:02}" for number in range(mute.guests)]))
+    assert mute.asked
+
+
+def test_who_speaks_is_heard_by_every_look(mute: Host) -> None:
+    """However long it takes."""
+    mute.guests, mute.speak = 3, True
+    hearing = Hearing(lambda: mute.now)
+    mute.look(hearing)
+    assert set(mute.look(hearing.until_next()).values()) == {("10.0.0.7",)}
+    assert len(mute.asked) == 3
