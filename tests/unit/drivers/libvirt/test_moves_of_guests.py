@@ -12,7 +12,7 @@ import pytest
 from conformance.pairs import Mover, Pair, real
 from libvirt_daemon import LibvirtDaemon
 from novacron.core.errors import Busy, Rejected
-from novacron.core.machine import MachinePlan, Power
+from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.core.migration import Destination
 from novacron.core.move import MovePolicy
 from novacron.core.snapshot import SnapshotOrder
@@ -56,6 +56,20 @@ async def lacking_a_volume(
     return plan, replace(plan, ref=pair.plan("b").ref)
 
 
+async def moved(
+    pair: Pair, here: Mover, there: Mover, coming: MachinePlan, *, live: bool
+) -> Observed:
+    """Move a machine from one host to the other; return how it is there."""
+    ref = replace(coming.ref, host="a")
+    luggage = await here.pack(ref)
+    await here.send(ref, await there.welcome(coming, luggage), MovePolicy())
+    assert await pair.settled(here, "a") is None
+    await there.arrived(coming, luggage, live=live)
+    seen = await pair.settled(there, "b")
+    assert seen is not None
+    return seen
+
+
 @pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
 @pytest.mark.parametrize("pool", ["novacron"], indirect=True)
 async def test_a_guest_does_not_leave_a_volume_behind_that_it_gets_with_a_restart(
@@ -69,12 +83,7 @@ async def test_a_guest_does_not_leave_a_volume_behind_that_it_gets_with_a_restar
         await here.send(plan.ref, destination, MovePolicy())
     assert refused.value.reason == "VolumesAwaitRestart"
     await here.set_power(plan.ref, Power.OFF, force=True)
-    luggage = await here.pack(plan.ref)
-    await here.send(plan.ref, await there.welcome(coming, luggage), MovePolicy())
-    assert await pool.settled(here, "a") is None
-    await there.arrived(coming, luggage, live=False)
-    seen = await pool.settled(there, "b")
-    assert seen is not None
+    seen = await moved(pool, here, there, coming, live=False)
     assert [each.attachment for each in seen.volumes] == [Attachment.ATTACHED]
 
 
@@ -85,13 +94,8 @@ async def test_a_guest_leaves_nothing_behind_that_both_hosts_see(
 ) -> None:
     """It gets the volume with a restart there."""
     here, there = pool.connect("a"), pool.connect("b")
-    plan, coming = await lacking_a_volume(pool, here, monkeypatch)
-    luggage = await here.pack(plan.ref)
-    await here.send(plan.ref, await there.welcome(coming, luggage), MovePolicy())
-    assert await pool.settled(here, "a") is None
-    await there.arrived(coming, luggage, live=True)
-    seen = await pool.settled(there, "b")
-    assert seen is not None
+    _, coming = await lacking_a_volume(pool, here, monkeypatch)
+    seen = await moved(pool, here, there, coming, live=True)
     assert seen.power is Power.ON
     assert [each.name for each in seen.volumes] == ["data"]
 

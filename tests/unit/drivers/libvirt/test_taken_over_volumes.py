@@ -142,20 +142,26 @@ async def test_a_machine_that_shares_a_raw_disk_has_no_snapshots(
     assert refused.value.reason == "DiskWithoutSnapshots"
 
 
+def forged(directory: Path) -> tuple[Path, bytes]:
+    """Have a guest write to its raw volume that it is a disk of a terabyte; return it and that."""
+    made, file = directory / "forged", directory / "common" / f"volume-default.{ID}.raw"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", made, "1T"], check=True)
+    header = made.read_bytes()[:4096]
+    with file.open("r+b") as raw:
+        raw.write(header)
+    return file, header
+
+
 async def test_a_raw_volume_is_as_large_as_its_file_whatever_its_guest_wrote(
     host: Bench, driver: Snapshotting, tmp_path: Path
 ) -> None:
     """Else any guest could fill a storage class with nothing, and its own volume never grew."""
     plan = host.plan(volumes=(SHARED,))
     await host.created(driver, plan)
-    forged, file = tmp_path / "forged", tmp_path / "common" / f"volume-default.{ID}.raw"
-    order = ["qemu-img", "create", "-q", "-f", "qcow2", forged, "1T"]
-    subprocess.run(order, check=True)
-    with file.open("r+b") as raw:
-        raw.write(forged.read_bytes()[:4096])
+    file, header = forged(tmp_path)
     assert await driver.kept_volumes(host.host) == []
     await given(host, driver, plan, (replace(SHARED, size_mib=24),))
-    assert file.read_bytes() == forged.read_bytes()[:4096].ljust(24 * MIB, b"\0")
+    assert file.read_bytes() == header.ljust(24 * MIB, b"\0")
     await host.after(driver.delete(plan.ref), driver, plan.ref)
     assert await driver.kept_volumes(host.host) == [KeptVolume("default", ID, 24, "common")]
 
@@ -166,11 +172,7 @@ async def test_a_raw_volume_travels_as_large_as_its_file_whatever_its_guest_wrot
     """Else its copy on another host would be as large as the guest says, and a guest may lie."""
     plan = host.plan(volumes=(SHARED,))
     await host.created(driver, plan)
-    forged, file = tmp_path / "forged", tmp_path / "common" / f"volume-default.{ID}.raw"
-    order = ["qemu-img", "create", "-q", "-f", "qcow2", forged, "1T"]
-    subprocess.run(order, check=True)
-    with file.open("r+b") as raw:
-        raw.write(forged.read_bytes()[:4096])
+    file, _ = forged(tmp_path)
     assert isinstance(driver, LiveMigration)
     disks = Belongings.of((await driver.pack(plan.ref)).contents).disks
     assert [each.capacity for each in disks if each.volume == file.name] == [16 * MIB]
