@@ -49,10 +49,15 @@ A test that needs a real API server asks for one of these:
     The first one in a fresh namespace of this test's own: ``.create("virtualmachines", …)``,
     ``.ask(name, "stop")``, ``.instance(name)``, ``.wait(…)``.
 
+``misunderstood``
+    What caches logged of objects that one of their followers failed over. It is asked for by every
+    test, which fails if there is any in the end; one that wants that clears it.
+
 Programs come from the ordinary cache (built at first use) or from NOVACRON_KUBERNETES_BIN.
 """
 
 import asyncio
+import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -89,6 +94,28 @@ def pytest_sessionfinish() -> None:
     """End what tests share without asking for it by a fixture."""
     stop_shared_daemon()
     stop_shared_fleet()
+
+
+class Kept(logging.Handler):
+    """Keeps what is logged as an error."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep one."""
+        self.records.append(record)
+
+
+@pytest.fixture(autouse=True)
+def misunderstood() -> Iterator[list[logging.LogRecord]]:
+    """Have a test fail in which somebody failed over an object: others go on, so nobody sees it."""
+    log, kept = logging.getLogger("novacron.runtime.cache"), Kept()
+    log.addHandler(kept)
+    yield kept.records
+    log.removeHandler(kept)
+    assert [record.getMessage() for record in kept.records] == []
 
 
 @pytest.fixture(scope="session")

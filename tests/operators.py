@@ -120,7 +120,10 @@ class RunningOperator:
 
     def stop(self) -> int:
         """Stop it in good order and return its exit code."""
-        return self._end(signal.SIGTERM)
+        code = self._end(signal.SIGTERM)
+        # It goes on all the same, so nobody would see it.
+        assert "was not understood" not in self.log, self.log
+        return code
 
     @contextmanager
     def replaced(self, **changes: Any) -> Iterator["RunningOperator"]:
