@@ -108,20 +108,23 @@ def measure_migration(rounds: int = ROUNDS) -> bool:
         both.lift_limit()
         start = rounds % 2  # both are where the last round left them
         free = [both.pair(2 - number % 2, ()) for number in range(start, start + rounds)]
-    capped = _shown(f"seconds of a live migration at {BANDWIDTH_MIB} MiB/s", limited)
-    uncapped = _shown("seconds of a live migration, no limit on bandwidth", free)
-    promise = f"total time at {BANDWIDTH_MIB} MiB/s, times that of virsh migrate"
+    capped, _ = _shown(f"seconds of a live migration at {BANDWIDTH_MIB} MiB/s", limited)
+    uncapped, more_s = _shown("seconds of a live migration, no limit on bandwidth", free)
+    bars = [
+        at_most(f"total time at {BANDWIDTH_MIB} MiB/s, times that of virsh migrate", capped, 1.15),
+        at_most("without a limit on bandwidth, above virsh migrate, s", more_s, 0.75),
+    ]
     figures = {
         "limit_mib_s": BANDWIDTH_MIB,
         "limited": [asdict(each) for each in limited],
         "unlimited": [asdict(each) for each in free],
         "unlimited_ratio": uncapped,
     }
-    return conclude("migration", figures, [at_most(promise, capped, 1.15)])
+    return conclude("migration", figures, bars)
 
 
-def _shown(title: str, pairs: Sequence[Pair]) -> float:
-    """Print what moves took, and return how many times that of virsh ours is."""
+def _shown(title: str, pairs: Sequence[Pair]) -> tuple[float, float]:
+    """Print what moves took; return how many times that of virsh ours is, and how much more."""
     columns = zip(*((each.virsh_s, each.ours_s, each.cpu_s) for each in pairs), strict=True)
     virsh, ours, cpu = (statistics.median(column) for column in columns)
     rows = [
@@ -130,7 +133,7 @@ def _shown(title: str, pairs: Sequence[Pair]) -> float:
     ]
     rows.append(("median", f"{virsh:.2f}", f"{ours:.2f} ({ours / virsh:.2f}x)", f"{cpu:.3f}"))
     show_table(title, ("", "virsh migrate", "asked of us", "operator CPU"), rows)
-    return ours / virsh
+    return ours / virsh, ours - virsh
 
 
 @contextmanager
