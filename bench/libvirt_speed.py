@@ -41,6 +41,9 @@ MIB = 1024 * 1024
 HALT = bytes([0xFA, 0xF4, 0xEB, 0xFD]).ljust(510, b"\0") + b"\x55\xaa"
 PATIENCE_S = 600
 LOOK_S = 0.1
+# An API server sets up its storage for a kind once more right after that was installed, and lets
+# nobody follow the kind for two seconds ("storage is (re)initializing").
+SETTLED_S = 4.0
 
 
 class WithImages(NovaCron):
@@ -146,6 +149,7 @@ def stage(hosts: int = 1) -> Iterator[tuple[Cluster, Operator, list[libvirt.virC
                     cluster.create(_host(hypervisor, f"{HOST}-{number}"))
                 wait = ("wait", "hosts.novacron.io", "--all", "--for=condition=Ready")
                 cluster.plane.kubectl(*wait, "--timeout=60s")
+                time.sleep(SETTLED_S)
                 yield cluster, operator, [libvirt.open(each.uri) for each in fleet.hosts]
         finally:
             fleet.stop()

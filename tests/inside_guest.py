@@ -8,7 +8,7 @@ from typing import Any
 import libvirt
 import libvirt_qemu
 
-__all__ = ["agent_answers", "from_disk", "inside"]
+__all__ = ["agent_answers", "file_systems", "from_disk", "inside"]
 
 SECONDS = 60
 
@@ -39,6 +39,12 @@ def agent_answers(domain: libvirt.virDomain) -> bool:
     except libvirt.libvirtError:
         return False
     return True
+
+
+def file_systems(domain: libvirt.virDomain) -> str:
+    """Say whether a guest's file systems are frozen or thawed."""
+    state: str = _ask(domain, "guest-fsfreeze-status")
+    return state
 
 
 def _ask(domain: libvirt.virDomain, command: str, **arguments: Any) -> Any:

@@ -167,6 +167,14 @@ class KubeVirtBed:
         found = self.get("virtualmachines", name) or {}
         return (found.get("status") or {}).get("printableStatus")
 
+    def awaits_claims(self, name: str) -> bool:
+        """Say whether a VirtualMachine waits for its claims.
+
+        KubeVirt calls that what the scheduler calls it, where the pod is there before KubeVirt has
+        looked at the claims.
+        """
+        return self.printable(name) in ("WaitingForVolumeBinding", "ErrorUnschedulable")
+
     def condition(self, name: str, kind: str) -> Object:
         """Return a condition of an instance."""
         found = self.get("virtualmachineinstances", name) or {}

@@ -101,3 +101,69 @@ def test_a_lost_snapshot_is_not_taken_again_under_its_name(api: Api, machine: Ob
     told = novacron(api, "vm", "snapshot", "create", name, "lost", *WAIT)
     assert told == f'error: {name} has lost a snapshot "lost": delete it first\n'
     api.delete_machine("default", name)
+
+
+STRANGE = {
+    "type": "Snapshotted",
+    "status": "False",
+    "reason": "SnapshotExists",
+    "message": "snapshot before-upgrade: somebody else took it at its host",
+}
+
+
+@pytest.fixture
+def stuck(api: Api) -> Object:
+    """A machine with a request that cannot be met, which its status says."""
+    name = f"vm-{uuid4().hex[:8]}"
+    body = virtual_machine(name, "default")
+    body["spec"]["snapshots"] = [{"name": "before-upgrade"}]
+    made = api.create(body)
+    say(api, made, "virtualmachines", STRANGE)
+    return made
+
+
+def test_a_request_is_not_withdrawn_because_another_one_cannot_be_met(
+    api: Api, stuck: Object
+) -> None:
+    """Whoever waits hears what is said of the snapshot that they asked for."""
+    name = stuck["metadata"]["name"]
+    command = [sys.executable, "-m", "novacron.app.entry", "vm", "snapshot", "create", name, "new"]
+    environment = {**os.environ, "KUBECONFIG": str(api.kubeconfig)}
+    with subprocess.Popen(
+        [*command, "--wait", "--timeout", "30"], env=environment, stderr=subprocess.PIPE, text=True
+    ) as waiting:
+        both = ["before-upgrade", "new"]
+        eventually(lambda: requests(api, name) == both, lambda: "it is asked for")
+        say(api, find(api, name), "virtualmachines", STRANGE)
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(2)
+        assert requests(api, name) == both
+        message = f"{STRANGE['message']}; snapshot new: no room"
+        say(api, find(api, name), "virtualmachines", STRANGE | {"message": message})
+        assert waiting.stderr is not None
+        assert "snapshot new: no room (SnapshotExists)" in waiting.stderr.read()
+    assert requests(api, name) == ["before-upgrade"]
+    api.delete_machine("default", name)
+
+
+def test_a_request_that_cannot_be_met_is_withdrawn(api: Api, stuck: Object) -> None:
+    """There is nothing yet that could be deleted; if it is being taken just now it goes then."""
+    name = stuck["metadata"]["name"]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "novacron.app.entry", "vm", "snapshot"),
+            *("delete", name, "before-upgrade", *WAIT),
+        ],
+        env={**os.environ, "KUBECONFIG": str(api.kubeconfig)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        f"snapshot before-upgrade of {name} was not taken yet, and is not asked for any more\n"
+    )
+    assert find(api, name)["spec"]["snapshots"] == [{"name": "before-upgrade", "discard": True}]
+    again = novacron(api, "vm", "snapshot", "delete", name, "before-upgrade", *WAIT)
+    assert again == f'error: {name} has no snapshot "before-upgrade"; it has none\n'
+    api.delete_machine("default", name)

@@ -16,6 +16,7 @@ from control_plane import discard, throw_away
 from novacron.app.definitions import crds
 from novacron.localcluster.controlplane import ControlPlane
 from novacron.localcluster.errors import LocalClusterError
+from operators import eventually
 from service_accounts import kubeconfig_of
 
 Object = dict[str, Any]
@@ -42,7 +43,12 @@ def plane(
 @pytest.fixture
 def bare(plane: ControlPlane) -> ControlPlane:
     """A cluster that knows nothing of us."""
-    plane.kubectl("delete", "crd", "--all")
+    # Once kubectl itself waited for minutes, without end in sight.
+    plane.kubectl("delete", "crd", "--all", "--wait=false")
+    eventually(
+        lambda: not plane.kubectl("get", "crd", "-o", "name"),
+        lambda: plane.kubectl("get", "crd", "-o", "yaml"),
+    )
     return plane
 
 

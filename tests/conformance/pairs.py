@@ -118,10 +118,12 @@ async def real(
         opened.append(LibvirtDriver(host, located))
         return opened[-1]
 
-    yield Pair(connect, _real_time, partial(_left_behind, pool))
-    for driver in opened:
-        await driver.close()
-    _clear()
+    try:
+        yield Pair(connect, _real_time, partial(_left_behind, pool))
+    finally:
+        for driver in opened:
+            await driver.close()
+        _clear()
 
 
 async def _real_time(_: timedelta) -> None:
@@ -149,7 +151,7 @@ def _clear() -> None:
             with suppress(libvirt.libvirtError):
                 domain.destroy()
             with suppress(libvirt.libvirtError):
-                domain.undefine()
+                domain.undefineFlags(libvirt.VIR_DOMAIN_UNDEFINE_SNAPSHOTS_METADATA)
         for pool in connection.listAllStoragePools():
             pool.refresh()
             for volume in pool.listAllVolumes():

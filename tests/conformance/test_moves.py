@@ -78,7 +78,7 @@ async def test_a_machine_moves_as_it_is(
     before = await made(pair, here, power)
     await sent(pair, here, there)
     assert await pair.settled(here, "a") is None
-    await there.arrived(pair.plan("b"), None, live=power is Power.ON)
+    await there.arrived(pair.plan("b"), None)
     after = await pair.settled(there, "b")
     assert after is not None
     assert (after.power, after.resources, after.vm_id) == (power, before.resources, before.vm_id)

@@ -175,6 +175,22 @@ async def test_a_kept_volume_is_found_and_another_machine_takes_it(
     assert await driver.kept_volumes(bench.host) == []
 
 
+async def test_a_kept_volume_is_as_large_as_the_machine_asks_that_takes_it(
+    bench: Bench, driver: FullDriver
+) -> None:
+    """From the beginning: what is not grown when it is taken nobody would grow later."""
+    if not bench.takes_over_volumes:
+        return
+    plan = bench.plan(volumes=(DATA,))
+    one = (await bench.created(driver, plan)).volumes[0].id
+    await bench.after(driver.delete(plan.ref), driver, plan.ref)
+    larger = replace(DATA, existing=one, size_mib=96)
+    heir = bench.plan("uid-2", name="db", volumes=(larger,))
+    assert (await bench.created(driver, heir)).volumes[0].size_mib == 96
+    await bench.after(driver.delete(heir.ref), driver, heir.ref)
+    assert await driver.kept_volumes(bench.host) == [KeptVolume("default", one, 96)]
+
+
 async def test_a_new_machine_does_not_get_what_another_one_has(
     bench: Bench, driver: FullDriver
 ) -> None:
@@ -249,7 +265,7 @@ async def test_what_is_to_go_with_its_machine_goes_after_it(
     await bench.created(driver, plan)
     await bench.after(driver.delete(plan.ref), driver, plan.ref)
     for _ in range(2):
-        await driver.reclaim(plan.ref, ["data", "never-made"])
+        await driver.reclaim(plan.ref, [DATA, replace(LOGS, name="never-made")])
     await bench.kept(driver, volume_id("web", LOGS.name, "uid-1"))
 
 

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,7 @@ from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
 from novacron.core.migration import Destination, LiveMigration, Luggage
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder, Snapshots
-from novacron.core.volume import KeptVolume, VolumeKeeping
+from novacron.core.volume import KeptVolume, Volume, VolumeKeeping
 from novacron.runtime.client import Client, Request
 
 __all__ = ["CutClient", "CutDriver", "Knife", "Point"]
@@ -71,12 +71,23 @@ class Knife:
         finally:
             self._fall(Point(write, number, "after"))
 
-    def beneath(self, owner: type | ModuleType, name: str) -> None:
-        """Have every call of a blocking method pass here too, in whichever thread it is made."""
+    def beneath(
+        self,
+        owner: type | ModuleType,
+        name: str,
+        *,
+        unless: Callable[..., bool] = lambda *_, **__: False,
+    ) -> None:
+        """Have every call of a blocking method pass here too, in whichever thread it is made.
+
+        ``unless`` says of what a call is given that nothing is changed by it.
+        """
         method = getattr(owner, name)
         write = f"{owner.__name__}.{name}"
 
         def cut(*arguments: Any, **more: Any) -> Any:
+            if unless(*arguments, **more):
+                return method(*arguments, **more)
             with self._lock:
                 self._seen[write] += 1
                 number = self._seen[write]
@@ -182,12 +193,10 @@ class CutDriver:
         async with self.knife.around("driver welcome"):
             return await self._mover.welcome(plan, luggage)
 
-    async def arrived(
-        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
-    ) -> MoveProgress:
+    async def arrived(self, plan: MachinePlan, luggage: Luggage | None) -> MoveProgress:
         """Write."""
         async with self.knife.around("driver arrived"):
-            return await self._mover.arrived(plan, luggage, live=live)
+            return await self._mover.arrived(plan, luggage)
 
     async def out_of_reach(self, plan: MachinePlan) -> str | None:
         """Read."""
@@ -222,7 +231,7 @@ class CutDriver:
         assert isinstance(self.driver, VolumeKeeping)
         return await self.driver.kept_volumes(host)
 
-    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[Volume]) -> None:
         """Write."""
         assert isinstance(self.driver, VolumeKeeping)
         async with self.knife.around("driver reclaim"):

@@ -5,10 +5,8 @@ import os
 from functools import partial
 from pathlib import Path
 
-import libvirt
-import libvirt_qemu
-
 from crash.knife import CutClient, CutDriver, Knife, Point
+from crash.libvirt_calls import calls_to_cut, note_streams_that_read, of_what_is_read
 from novacron.app.drivers import driver_makers
 from novacron.app.main import serve
 from novacron.app.operator import Operator
@@ -27,28 +25,9 @@ def cut(make: MakeDriver, knife: Knife, host: DeclaredHost) -> Driver:
 
 def cut_libvirt(knife: Knife) -> None:
     """Put everything under the knife that changes something at libvirt itself."""
-    writes = {
-        libvirt.virConnect: (
-            "defineXML",
-            "storagePoolDefineXML",
-            "networkDefineXML",
-            "storagePoolCreateXML",
-        ),
-        libvirt.virDomain: (
-            *("createWithFlags", "destroy", "undefineFlags", "setMetadata", "blockResize"),
-            *("setVcpusFlags", "shutdownFlags", "snapshotCreateXML", "revertToSnapshot"),
-            *("attachDeviceFlags", "detachDeviceFlags", "migrateToURI3", "abortJob"),
-        ),
-        libvirt.virStoragePool: ("create", "createXML", "setAutostart"),
-        libvirt.virStorageVol: ("upload", "delete", "resize"),
-        libvirt.virStream: ("finish",),
-        libvirt.virNetwork: ("create", "setAutostart", "undefine"),
-        libvirt.virDomainSnapshot: ("delete",),
-        libvirt_qemu: ("qemuMonitorCommand",),
-    }
-    for owner, names in writes.items():
-        for name in names:
-            knife.beneath(owner, name)
+    for owner, name in tuple(calls_to_cut()):
+        knife.beneath(owner, name, unless=of_what_is_read)
+    note_streams_that_read()
 
 
 def main() -> None:

@@ -50,6 +50,11 @@ def moved(obj: Object | None) -> bool:
     )
 
 
+def moved_with_one(obj: Object | None) -> bool:
+    """The machine runs on the other host, with its snapshot."""
+    return moved(obj) and snapshots(obj) == {"one"}
+
+
 def began_anew(obj: Object | None) -> bool:
     """The machine runs on the other host, because its own is off."""
     return (
@@ -110,6 +115,12 @@ def went_back(obj: Object | None) -> bool:
     return obj is not None and running(obj) and has_gone_back(obj)
 
 
+def taken_at_rest(obj: Object | None) -> bool:
+    """It runs, and has one snapshot, for which its guest's file systems were at rest."""
+    taken = ((obj or {}).get("status") or {}).get("snapshots") or ()
+    return running(obj) and [each.get("quiesced") for each in taken] == [True]
+
+
 def _as_asked(obj: Object) -> bool:
     asked = obj["spec"]["template"]["spec"]["resources"]
     has = obj["status"].get("resources") or {}
@@ -138,8 +149,9 @@ class Scenario:
 
     ``volumes`` are those the machine has in the beginning, ``kept`` names those that are to be
     there when it is gone. Where it begins with a move under way, that is what ``moving`` asks for.
-    ``with_memory`` is of the snapshots it has in the beginning. Where ``host_lost``, nobody does
-    anything but switch its host off, and say so.
+    ``with_memory`` is of the snapshots it has in the beginning. A guest ``with_agent`` boots, and
+    answers before it is ready. Where ``host_lost``, nobody does anything but switch its host off,
+    and say so.
     """
 
     name: str
@@ -155,6 +167,7 @@ class Scenario:
     kept: tuple[str, ...] = ()
     snapshots_before: tuple[str, ...] = ()
     with_memory: bool = False
+    with_agent: bool = False
     moving: Object = field(default_factory=dict)
     host_lost: bool = False
 
@@ -182,6 +195,7 @@ STOPPED_MOVE = {
     },
 }
 HOOK = {"exec": {"command": ["sleep", "1"], "timeoutSeconds": 20}}
+ANSWERED = {"exec": {"command": ["true"]}}
 HOOKS = {"lifecycle": {"preStart": HOOK, "preStop": HOOK}}
 SLOWLY = {"delays": dict.fromkeys(("create", "start", "stop", "resize", "delete", "move"), "300ms")}
 GPUS = {
@@ -251,6 +265,13 @@ REAL_SCENARIOS = (
     OF_SNAPSHOTS,
     OF_MEMORY,
     Scenario(
+        "snapshot at rest",
+        taken_at_rest,
+        patch={"spec": {"snapshots": [{"name": "new"}]}},
+        template={"image": {"source": "builtin://tiny"}, "lifecycle": {"preStart": ANSWERED}},
+        with_agent=True,
+    ),
+    Scenario(
         "create with volumes",
         running,
         exists_before=False,
@@ -280,7 +301,22 @@ def move_within(bandwidth: str) -> Object:
 REAL_MOVES = (
     Scenario("move with disks", moved, patch=move_within("320Mbps"), second_host=True),
     Scenario("move", moved, patch=move_within("1Mi"), second_host=True),
+    Scenario(
+        "move with a snapshot",
+        moved_with_one,
+        patch=move_within("1Mi"),
+        snapshots_before=("one",),
+        second_host=True,
+    ),
     Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True),
+    Scenario(
+        "stop and move disks with a snapshot",
+        moved_with_one,
+        patch=STOPPED_MOVE,
+        snapshots_before=("one",),
+        with_memory=True,
+        second_host=True,
+    ),
     # One that would take ten minutes.
     Scenario(
         "cancel a move with large disks",

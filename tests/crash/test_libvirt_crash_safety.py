@@ -13,7 +13,9 @@ from api import Api
 from crash.scenarios import REAL_SCENARIOS, Scenario, snapshots
 from crash.theatre import NAME, Theatre, check_kept
 from e2e.libvirt.conftest import DEAF
+from guest_images import directory_with_tiny
 from image_server import ImageServer, image_server
+from inside_guest import file_systems
 from libvirt_daemon import OF_ALL, LibvirtDaemon
 from machines import host, virtual_machine
 from novacron.drivers.libvirt.shelf import Shelf, key_of
@@ -28,13 +30,17 @@ EVERYDAY = "start"
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """A libvirt daemon with guests that do nothing."""
+    """A libvirt daemon with guests that do nothing, or have an agent and count on."""
 
     daemon: LibvirtDaemon
     images: ImageServer
-    flags: tuple[str, ...] = ("--shutdown-grace=2s",)
+    built_in: Path
     beneath: str = "libvirt"
     begun: dict[str, Scenario] = field(default_factory=dict)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return ("--shutdown-grace=2s", f"--images-directory={self.built_in}")
 
     def host(self, name: str, _: Scenario) -> Object:
         body = host(name, endpoint=self.daemon.uri, overcommit=OVERCOMMIT)
@@ -53,13 +59,13 @@ class Real:
             NAME,
             namespace,
             # Of those with snapshots there are more than the host has room for with two.
-            cpu=1 if scenario.snapshots_before else 2,
+            cpu=1 if scenario.snapshots_before or scenario.with_agent else 2,
             memory="512Mi",
             disk="256Mi",
             running=scenario.running_before,
             on=host,
-            image={"source": source},
             volumes=list(scenario.volumes),
+            **{"image": {"source": source}, **scenario.template},
         )
 
     def foreign(self, content: bytes) -> bytes:
@@ -76,6 +82,8 @@ class Real:
         for obj in objects.values():
             domain = connection.lookupByUUIDString(obj["metadata"]["uid"])
             assert set(domain.snapshotListNames()) == snapshots(obj)
+            if self.begun[obj["metadata"]["namespace"]].with_agent:
+                assert file_systems(domain) == "thawed"
         pool = connection.storagePoolLookupByName("novacron")
         pool.refresh()
         names = [name for name in pool.listVolumes() if not name.startswith(OF_ALL)]
@@ -125,7 +133,7 @@ def theatre(
     daemon = LibvirtDaemon(tmp_path / "daemon").start()
     try:
         with image_server() as images:
-            ground = Real(daemon, images)
+            ground = Real(daemon, images, directory_with_tiny(tmp_path / "images"))
             stage = Theatre(cluster, api, tmp_path, request.param, name, ground)
             stage.prepare_host()
             yield stage

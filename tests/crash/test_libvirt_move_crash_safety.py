@@ -65,6 +65,7 @@ class Hosts:
     images: ImageServer
     pool: str
     stopped: bool
+    snapshots: bool
     flags: tuple[str, ...] = ("--shutdown-grace=2s",)
     beneath: str = "libvirt"
     begun: dict[str, Scenario] = field(default_factory=dict)
@@ -139,11 +140,14 @@ class Hosts:
         pool.refresh()
         ours = (name for name in pool.listVolumes() if not name.startswith(OF_ALL))
         names = {name for name in ours if not is_data(name)}
-        # A first disk, a seed and what was said here and before, and nothing else.
+        # A first disk, a seed and what was said here and before, and nothing else; but with
+        # snapshots their book, and what a disk that was copied is on top of.
         kinds = sorted(
             name[37:].partition("-")[0] for name in names - {console_past(uid) for uid in uids}
         )
-        assert kinds == sorted(["root.qcow2", "seed", "console.log"] * len(uids)), names
+        each = ["root.qcow2", "seed", "console.log", *(["snapshots"] * self.snapshots)]
+        each += ["base"] * (self.snapshots and not self.shared)
+        assert kinds == sorted(each * len(uids)), names
         assert {name[:36] for name in names} == uids
 
 
@@ -171,7 +175,13 @@ def theatre(
     name = "real-" + scenario.name.replace(" ", "-")
     with own_fleet() as fleet, image_server() as images:
         pool = "novacron" if "disks" in scenario.name else SHARED_POOL
-        ground = Hosts(fleet, images, pool, stopped="stop" in scenario.name)
+        ground = Hosts(
+            fleet,
+            images,
+            pool,
+            stopped="stop" in scenario.name,
+            snapshots=bool(scenario.snapshots_before),
+        )
         stage = Theatre(cluster, api, tmp_path, scenario, name, ground)
         stage.prepare_host()
         yield stage

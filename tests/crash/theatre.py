@@ -20,6 +20,8 @@ NAME = "victim"
 # Whether an order is given twice is chance; what did not come is tried again.
 MORE_TRIES = 2
 SECONDS_EACH = 2
+# A guest that boots takes so much longer.
+BOOT_SECONDS = 20
 # A host that is off, and somebody who says so.
 OFF = {
     "faults": [
@@ -31,6 +33,7 @@ FENCED = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
 AT_ONCE = 16
 # Hosts have two dozen ports for moves, and each takes two of them.
 UNDER_WAY_AT_ONCE = 6
+BOOTED_AT_ONCE = 8
 
 
 class Ground(Protocol):
@@ -223,15 +226,23 @@ class Theatre:
             eventually(
                 all_settled,
                 lambda: f"{waiting} settle; the operator said:\n{operator.log}",
-                PATIENCE_SECONDS + SECONDS_EACH * len(namespaces) * self._things_of_each,
+                PATIENCE_SECONDS + self._seconds_each * len(namespaces),
             )
         finally:
             assert operator.stop() == 0, operator.log
 
     @property
-    def _things_of_each(self) -> int:
-        """How much of what takes long there is of a machine: itself, and snapshots of it."""
-        return 1 + len(self.scenario.snapshots_before)
+    def _seconds_each(self) -> int:
+        """How long to wait for what takes long of a machine: itself, snapshots of it, its boot."""
+        boot = BOOT_SECONDS if self.scenario.with_agent else 0
+        return SECONDS_EACH * (1 + len(self.scenario.snapshots_before)) + boot
+
+    @property
+    def _at_once(self) -> int:
+        """How many machines to play with at a time."""
+        if self.scenario.with_agent:
+            return BOOTED_AT_ONCE
+        return UNDER_WAY_AT_ONCE if self.scenario.moving else AT_ONCE
 
     def settled(self, namespace: str) -> bool:
         """Say whether one machine has come to rest."""
@@ -279,7 +290,7 @@ class Theatre:
 
     def _kill_at(self, points: list[Point], expected: Object | None) -> None:
         """Play once for each point, some at a time, and see that each ends as it should."""
-        size = UNDER_WAY_AT_ONCE if self.scenario.moving else AT_ONCE
+        size = self._at_once
         for begin in range(0, len(points), size):
             some = points[begin : begin + size]
             cast = dict(zip(self.add_machines(len(some)), some, strict=True))

@@ -18,7 +18,7 @@ from machines import condition
 from novacron.core.machine import Power
 from novacron.drivers.simulation.faults import Operation
 from novacron.localcluster.controlplane import ControlPlane
-from operators import RunningOperator
+from operators import RunningOperator, eventually
 from pseudo_terminal import PseudoTerminal
 
 __all__ = ["node"]
@@ -157,3 +157,25 @@ def test_a_machine_that_begins_anew_gets_devices_of_the_host_that_it_begins_on(
     assert [each["address"] for each in anew["status"]["devices"]] == ["0000:af:00.0"]
     with stage.world() as world:
         assert world.devices()[there, "0000:af:00.0"] == anew["metadata"]["uid"]
+
+
+def test_a_host_that_is_gone_for_good_keeps_neither_its_machines_nor_itself(stage: Stage) -> None:
+    """What may be left there is its owner's to forget, once somebody says that it is off."""
+    here = stage.add_host(labels={"test/pair": stage.namespace})
+    placed(stage, "drowned", here)
+    stage.api.patch_host(here, {"spec": {"simulation": {"faults": DOWN}}})
+    stage.until_host(here, lambda obj: condition(obj, "Ready")["status"] == "False")
+    stage.until("drowned", lambda obj: condition(obj, "Ready")["status"] == "Unknown")
+    novacron(stage, "host", "fence", here, "--yes", namespaced=False)
+    stage.api.delete_machine(stage.namespace, "drowned")
+    told = novacron(stage, "host", "remove", here, namespaced=False, fails=True)
+    assert told.stderr == (
+        f'error: host "{here}" still has 1 machine(s): {stage.namespace}/drowned; '
+        "move or delete them first\n"
+    )
+    forget = {"metadata": {"annotations": {"novacron.io/abandon": "true"}}}
+    stage.api.patch_machine(stage.namespace, "drowned", forget)
+    stage.until_event("drowned", "Abandoned")
+    stage.until_gone("drowned")
+    novacron(stage, "host", "remove", here, namespaced=False)
+    eventually(lambda: stage.api.host(here) is None, lambda: f"{stage.api.host(here)}")

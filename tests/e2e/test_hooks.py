@@ -13,8 +13,14 @@ Object = dict[str, Any]
 
 
 def careful(stage: Stage, host: str, **more: Any) -> Object:
-    """Return the example's machine for a host of the test."""
-    body: Object = yaml.safe_load(EXAMPLE.read_text())
+    """Return the example's machine whose hooks are programs, for a host of the test."""
+    return of_the_example("careful", stage, host, **more)
+
+
+def of_the_example(name: str, stage: Stage, host: str, **more: Any) -> Object:
+    """Return a machine of the example for a host of the test."""
+    written = yaml.safe_load_all(EXAMPLE.read_text())
+    body: Object = next(each for each in written if each["metadata"]["name"] == name)
     body["metadata"]["namespace"] = stage.namespace
     body["spec"]["template"]["spec"] |= {"nodeSelector": {"test/host": host}, **more}
     return body

@@ -4,6 +4,7 @@ import pytest
 
 from api import Refused
 from e2e.conftest import Stage
+from e2e.test_moves import novacron
 from machines import condition, virtual_machine
 from operators import eventually
 
@@ -64,7 +65,8 @@ def test_cordoned_and_tainted_hosts_get_no_new_machines(stage: Stage) -> None:
 
 def test_a_host_that_refuses_for_lack_of_room_is_left_for_another(stage: Stage) -> None:
     """OutOfCapacity is not a failure of the machine: the placer gets a second try."""
-    refusing = stage.declare_host(simulation=fault("create", "OutOfCapacity"), cpu=1000)
+    full = fault("create", "OutOfCapacity", message="it is full")
+    refusing = stage.declare_host(simulation=full, cpu=1000)
     stage.until_host(refusing, lambda obj: condition(obj, "Ready").get("status") == "True")
     stage.api.create(virtual_machine("mover", stage.namespace, on=refusing))
     stage.until(
@@ -74,6 +76,9 @@ def test_a_host_that_refuses_for_lack_of_room_is_left_for_another(stage: Stage) 
             or refusing in obj.get("status", {}).get("refusedHosts", ())
         ),
     )
+    said = novacron(stage, "explain", "vm", "mover").stdout
+    assert "mover is on no host\nwhen it was last tried: " in said
+    assert "it is full" in said
     stage.api.patch_host(refusing, {"spec": {"simulation": {"faults": None}}})
     other = stage.add_host(labels={"test/host": refusing})
     obj = stage.until_running("mover")

@@ -3,7 +3,7 @@
 import json
 
 from e2e.conftest import Stage
-from e2e.test_moves import annotate, hosts_of, pair, placed, result
+from e2e.test_moves import annotate, hosts_of, novacron, pair, placed, result
 from machines import Object, condition, virtual_machine
 from novacron.core.machine import Power
 from novacron.localcluster.errors import LocalClusterError
@@ -44,6 +44,20 @@ def test_a_machine_that_is_replaced_amid_a_move_goes_on_with_it(stage: Stage) ->
     assert done["status"]["nodeName"] == there
     assert done["status"]["vmID"] == before["status"]["vmID"]
     assert hosts_of(stage, "web") == [(there, Power.ON)]
+
+
+def test_a_machine_that_is_replaced_amid_a_move_can_still_be_had_stay(stage: Stage) -> None:
+    """Whoever asks for that knows nothing of records."""
+    here, there = pair(stage, delays={"move": "1h"})
+    placed(stage, "web", here)
+    annotate(stage, "web", migrate_to=there)
+    stage.until("web", lambda obj: obj["status"]["phase"] == "Migrating")
+    replace(stage, "web", nodeSelector=selector(stage))
+    told = novacron(stage, "vm", "migrate", "web", "--cancel", "--wait")
+    assert told.stdout == f"virtualmachines.novacron.io/web stays on {here}\n"
+    cancel = "novacron.io/migrate-cancel"
+    stage.until("web", lambda obj: cancel not in obj["metadata"]["annotations"])
+    assert hosts_of(stage, "web") == [(here, Power.ON)]
 
 
 def test_room_is_held_for_a_machine_that_is_replaced_amid_a_move(stage: Stage) -> None:

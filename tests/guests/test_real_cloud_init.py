@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 from novacron.core.guest_network import network_configuration
 from novacron.core.machine import Nic
@@ -26,11 +27,24 @@ PACKAGES = (
     *(f"python3-{name}" for name in ("certifi", "jsonpatch", "json-pointer", "jsonschema")),
     *(f"python3-{name}" for name in ("pyrsistent", "netifaces", "serial", "charset-normalizer")),
 )
+EXAMPLE = Path(__file__).parents[2] / "examples/24-cloud-init.yaml"
 MACS = ("52:54:00:12:34:56", "52:54:00:12:34:57")
 CONVERT = """
 import sys
 from cloudinit.cmd.main import main
 sys.exit(main(["cloud-init", "devel", "net-convert", *sys.argv[1:]]))
+"""
+SCHEMA = """
+import sys
+from cloudinit.cmd.main import main
+sys.exit(main(["cloud-init", "schema", "--config-file", *sys.argv[1:]]))
+"""
+USERS = """
+import json, sys, yaml
+from cloudinit.distros import fetch, ug_util
+distribution = fetch("debian")("debian", {"default_user": {"name": "debian"}}, None)
+users, _ = ug_util.normalize_users_groups(yaml.safe_load(sys.stdin), distribution)
+print(json.dumps(users))
 """
 TAKE_APART = """
 import json, sys
@@ -163,3 +177,14 @@ def test_several_instructions_are_taken_apart_as_they_were_put_together() -> Non
     found = json.loads(cloud_init(TAKE_APART, given=message))
     assert [kind for kind, _ in found] == ["text/x-shellscript", *["text/cloud-config"] * 2]
     assert [text for _, text in found] == parts
+
+
+def test_the_example_is_understood_with_the_part_that_our_own_guest_ignores(tmp_path: Path) -> None:
+    """Of its users one is the image's own, and the other may log in with the key."""
+    manifest = yaml.safe_load(EXAMPLE.read_text())
+    text = manifest["spec"]["template"]["spec"]["userData"]
+    (written := tmp_path / "user-data").write_text(text)
+    assert "Valid cloud-config" in cloud_init(SCHEMA, str(written))
+    users = json.loads(cloud_init(USERS, given=text.encode()))
+    assert [name for name, user in users.items() if user["default"]] == ["debian"]
+    assert users["ada"]["ssh_authorized_keys"] == yaml.safe_load(text)["ssh_authorized_keys"]

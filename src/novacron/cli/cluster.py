@@ -65,9 +65,10 @@ def up(
     minimum_memory: str,
     yes: bool,
 ) -> None:
-    """Set up everything, or repair what is broken, and show a first virtual machine.
+    """Set up everything with a first machine, or repair it.
 
-    With --context an existing cluster is used and no control plane is started.
+    What runs already stays as it is. With --context an existing cluster is used and no control
+    plane is started.
     """
     from novacron.cli.display import display  # noqa: PLC0415
     from novacron.cli.provider import chosen  # noqa: PLC0415
@@ -124,7 +125,7 @@ def status(*, output: Format) -> None:
 @click.option("--cache", is_flag=True, help="Also the Kubernetes programs, which others may use.")
 @yes
 def purge(*, yes: bool, cache: bool) -> None:
-    """Stop everything and remove the local cluster with all its data."""
+    """Stop the local cluster and remove it with all its data."""
     from novacron.localcluster.purge import doomed  # noqa: PLC0415
     from novacron.localcluster.purge import purge as remove  # noqa: PLC0415
 
@@ -146,7 +147,10 @@ def purge(*, yes: bool, cache: bool) -> None:
 @click.command()
 @output()
 def doctor(*, output: Format) -> None:
-    """Check all that ``up`` needs and say how to mend it; exit code 1 when something is wrong."""
+    """Check all that ``up`` needs and say how to mend it.
+
+    Exit code 1 when something is wrong.
+    """
     from novacron.cli.output import show_value, table  # noqa: PLC0415
     from novacron.cli.provider import chosen  # noqa: PLC0415
     from novacron.localcluster.doctor import examine  # noqa: PLC0415
@@ -182,7 +186,7 @@ def kubeconfig() -> None:
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def kubectl(arguments: Sequence[str]) -> None:
-    """Run the local cluster's own kubectl: ``novacron kubectl get vm``."""
+    """Run kubectl for the local cluster, as in ``kubectl get vm``."""
     from novacron.localcluster.binaries import locate  # noqa: PLC0415
     from novacron.workplace.progress import Silent  # noqa: PLC0415
 

@@ -74,7 +74,7 @@ def print_crds(
 def install(
     context: click.Context, *, target: Target, families: Sequence[str], minimum_memory: str | None
 ) -> None:
-    """Install the custom resource definitions, or bring them up to date."""
+    """Install the definitions, or bring them up to date."""
     crds = wiring_of(context).crds
 
     async def installed(client: "Client", _: str) -> list[dict[str, Any]]:

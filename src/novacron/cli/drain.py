@@ -7,7 +7,15 @@ import click
 from novacron.cli.consent import agree
 from novacron.cli.failure import Failure
 from novacron.cli.follow import follow
-from novacron.cli.kinds import HOSTS, MACHINES, condition, fetch, fetch_all, status
+from novacron.cli.kinds import (
+    HOSTS,
+    MACHINES,
+    OUT_OF_SERVICE,
+    condition,
+    fetch,
+    fetch_all,
+    status,
+)
 from novacron.cli.options import target, waiting, yes
 from novacron.cli.session import run
 from novacron.cli.target import Target
@@ -18,14 +26,18 @@ if TYPE_CHECKING:
 
 __all__ = ["drain", "fence", "unfence"]
 
-OUT_OF_SERVICE = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+FENCED = {"key": OUT_OF_SERVICE, "effect": "NoExecute"}
 UNMOVED = ("Refused", "Failed")
 SHOWN = 5
 
 
 @click.command()
 @click.argument("name")
-@click.option("--stop-allowed", is_flag=True, help="Stop machines that cannot move while they run.")
+@click.option(
+    "--stop-allowed",
+    is_flag=True,
+    help="Stop machines that cannot move while they run, and start them elsewhere.",
+)
 @click.option(
     "--at-once",
     type=click.IntRange(1, 64),
@@ -38,7 +50,10 @@ SHOWN = 5
 def drain(
     *, target: Target, name: str, stop_allowed: bool, at_once: int, seconds: float | None
 ) -> None:
-    """Move all machines away from a host and let no new ones in; uncordon ends it."""
+    """Move all machines away from a host; uncordon ends it.
+
+    No new ones come meanwhile, nor once it is drained. Machines that cannot move stay and say why.
+    """
     spec = {"unschedulable": True, "drain": {"stopAllowed": stop_allowed, "atOnce": at_once}}
 
     async def act(client: "Client", _namespace: str) -> None:
@@ -90,16 +105,16 @@ def _progress(item: "Object | None") -> str:
 @yes
 @target
 def fence(*, target: Target, name: str, yes: bool) -> None:
-    """Say that a host is off and stays so: its machines may begin anew elsewhere.
+    """Say that a host is off and stays so.
 
     For whoever switched it off, a person or a program. Machines whose disks other hosts reach
-    are started there once it was silent for a while.
+    begin anew there once it was silent for a while.
     """
     agree(f"Were {name} not off, its machines would run twice. Is it switched off?", yes=yes)
 
     async def act(client: "Client", _namespace: str) -> None:
         host = await fetch(client, HOSTS, name)
-        taints = [*_others(host["spec"].get("taints")), OUT_OF_SERVICE]
+        taints = [*_others(host["spec"].get("taints")), FENCED]
         await client.patch(HOSTS, name, {"spec": {"taints": taints}})
 
     run(target, act)
@@ -120,7 +135,7 @@ def unfence(*, target: Target, name: str) -> None:
         marks = (status(host).get("node") or {}).get("taints") or []
         if _others(marks) != marks:
             node = host["spec"]["nodeRef"]["name"]
-            undo = f"kubectl taint node {node} {OUT_OF_SERVICE['key']}-"
+            undo = f"kubectl taint node {node} {OUT_OF_SERVICE}-"
             raise Failure(f"{name} is still taken for switched off, as its Node says: {undo}")
         if taints == own:
             raise Failure(f"{name} is not taken for switched off")
@@ -131,4 +146,4 @@ def unfence(*, target: Target, name: str) -> None:
 
 def _others(taints: "list[Object] | None") -> "list[Object]":
     """Return all taints but that of a host that is off."""
-    return [taint for taint in taints or () if taint["key"] != OUT_OF_SERVICE["key"]]
+    return [taint for taint in taints or () if taint["key"] != OUT_OF_SERVICE]

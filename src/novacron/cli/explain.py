@@ -35,7 +35,10 @@ def explain() -> None:
 @namespaced_target
 @click.pass_context
 def explain_machine(context: click.Context, *, target: Target, name: str, output: Format) -> None:
-    """Show for each host why a machine would or would not go there."""
+    """Show for each host why a machine would or would not go there.
+
+    As things are now; and what came of it when the machine was placed, or was last tried.
+    """
     from novacron.core.errors import Rejected  # noqa: PLC0415
 
     async def read(client: "Client", current: str) -> "tuple[Object, Decision]":
@@ -81,8 +84,9 @@ def _page(machine: "Object", decision: "Decision") -> str:
     account = _account(machine, decision)
     name, host = account["machine"], account["host"]
     lines = [f"{name} is on host {host}" if host else f"{name} is on no host"]
-    if host and account["when"]:
-        lines.append(f"when it was placed: {account['when']}")
+    if account["when"] and (host or account["when"] != account["now"]):
+        placed = condition(machine, "Placed").get("status") == "True"
+        lines.append(f"when it was {'placed' if placed else 'last tried'}: {account['when']}")
     lines.append(f"{'if it were placed now' if host else 'now'}: {account['now']}")
     if account["hosts"]:
         lines += ["", table(TITLES, [_row(each) for each in account["hosts"]])]

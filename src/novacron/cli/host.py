@@ -108,19 +108,17 @@ def uncordon(*, target: Target, name: str) -> None:
 
 @host.command()
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Even with machines on it.")
 @target
-def remove(*, target: Target, name: str, force: bool) -> None:
+def remove(*, target: Target, name: str) -> None:
     """Take a host out of use; refused while machines are on it."""
 
     async def act(client: "Client", _namespace: str) -> None:
         await fetch(client, HOSTS, name)
-        machines = [] if force else await _machines_on(client, name)
-        if machines:
+        if machines := await _machines_on(client, name):
             shown = ", ".join(machines[:5]) + (", …" if len(machines) > 5 else "")
             raise Failure(
                 f'host "{name}" still has {len(machines)} machine(s): {shown}; '
-                f"delete them first, or use --force"
+                f"move or delete them first"
             )
         await client.delete(HOSTS, name)
 

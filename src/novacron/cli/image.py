@@ -37,7 +37,10 @@ def image() -> None:
 def list_images(
     *, target: Target, output: Format, operator_namespace: str, catalogue: str
 ) -> None:  # fmt: skip
-    """List the images of marketplace://, those that come with us and those of the cluster."""
+    """List the images of ``marketplace://``.
+
+    Those that come with us and those of the cluster.
+    """
 
     async def act(client: "Client", _: str) -> "Catalogue":
         return await _known(client, catalogue, operator_namespace)

@@ -15,6 +15,7 @@ __all__ = [
     "MACHINES",
     "MACHINE_COLUMNS",
     "OPERATOR_NAMESPACE",
+    "OUT_OF_SERVICE",
     "VITI_MACHINES",
     "condition",
     "fetch",
@@ -30,6 +31,8 @@ VITI_MACHINES = Resource("vitistack.io", "v1alpha1", "machines", "Machine")
 HOSTS = Resource("novacron.io", "v1alpha1", "hosts", "Host", namespaced=False)
 # Where an operator keeps what is its own, unless it was told otherwise.
 OPERATOR_NAMESPACE = "novacron-system"
+# The taint of a host, or its node, of which somebody said that it is off.
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 NOUNS = {MACHINES: "virtual machine", VITI_MACHINES: "machine", HOSTS: "host"}
 WORDS = {
     word: resource
@@ -69,10 +72,15 @@ def _created(item: Object) -> str:
 
 def _host_state(item: Object) -> str:
     ready = condition(item, "Ready").get("status", "Unknown")
-    word = {"True": "Ready", "False": "NotReady"}.get(ready, "Unknown")
+    words = [{"True": "Ready", "False": "NotReady"}.get(ready, "Unknown")]
     if item["spec"].get("drain") is not None:
-        return f"{word},Draining"
-    return f"{word},Unschedulable" if item["spec"].get("unschedulable") else word
+        words.append("Draining")
+    elif item["spec"].get("unschedulable"):
+        words.append("Unschedulable")
+    taints = (item["spec"].get("taints"), (status(item).get("node") or {}).get("taints"))
+    if any(taint["key"] == OUT_OF_SERVICE for each in taints for taint in each or ()):
+        words.append("Fenced")
+    return ",".join(words)
 
 
 def _allocatable(resource: str) -> Column:

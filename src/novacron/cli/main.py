@@ -47,7 +47,10 @@ def version() -> None:
 @command_line.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script that completes commands: source <(novacron completion bash)."""
+    """Print a script that completes commands in a shell.
+
+    source <(novacron completion bash)
+    """
     from click.shell_completion import get_completion_class  # noqa: PLC0415
 
     kind = get_completion_class(shell)

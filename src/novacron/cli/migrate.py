@@ -26,9 +26,13 @@ ANYWHERE = "any"
 
 @click.command()
 @click.argument("name")
-@click.option("--to", metavar="HOST", help="Which host; without it, the best.")
-@click.option("--cancel", is_flag=True, help="Have it stay where it is.")
-@click.option("--stop-allowed", is_flag=True, help="Stop it if it cannot move while it runs.")
+@click.option("--to", metavar="HOST", help="Which host or node; without it, the best.")
+@click.option("--cancel", is_flag=True, help="End its move, and take back what was asked.")
+@click.option(
+    "--stop-allowed",
+    is_flag=True,
+    help="If it cannot move while it runs, stop it, and start it there.",
+)
 @waiting
 @namespaced_target
 def migrate(
@@ -40,11 +44,13 @@ def migrate(
     stop_allowed: bool,
     seconds: float | None,
 ) -> None:
-    """Move a machine to another host while it runs; machine/NAME to another node."""
+    """Move a machine to another host, or have it stay where it is.
+
+    It moves while it runs, or while it is off. machine/NAME is one of the Viti Stack, which moves
+    to another node of its cluster. What is asked for amid a move is done once that is over.
+    """
     if cancel and (to or stop_allowed):
         raise click.UsageError("--cancel takes neither --to nor --stop-allowed")
-    words = {MIGRATE_CANCEL: "true"} if cancel else _asked(to, stop_allowed=stop_allowed)
-
     resource, name = named(name)
 
     async def act(client: "Client", current: str) -> "Object | None":
@@ -52,6 +58,7 @@ def migrate(
         if to is not None and resource is MACHINES:
             await fetch(client, HOSTS, to)
         (_require_move if cancel else _require_host)(before)
+        words = _withdrawn(before) if cancel else _asked(before, to, stop_allowed=stop_allowed)
         await client.patch(resource, name, {"metadata": {"annotations": words}}, current)
         if seconds is None:
             return None
@@ -64,15 +71,23 @@ def migrate(
     elif moved is None:
         raise Failure(f"{name} was deleted")
     else:
-        _tell(f"{resource}/{name}", status(moved).get("migration") or {}, cancel=cancel)
+        _tell(f"{resource}/{name}", status(moved).get("migration") or {}, to, cancel=cancel)
 
 
-def _asked(to: str | None, *, stop_allowed: bool) -> dict[str, str | None]:
-    return {
-        MIGRATE_TO: to or ANYWHERE,
-        STOP_ALLOWED: "true" if stop_allowed else None,
-        MIGRATE_CANCEL: None,
-    }
+def _asked(machine: "Object", to: str | None, *, stop_allowed: bool) -> dict[str, str | None]:
+    """Return what to write so that the machine moves; it waits for the end of a move under way."""
+    words = {MIGRATE_TO: to or ANYWHERE, STOP_ALLOWED: "true" if stop_allowed else None}
+    # That such a move was cancelled stays so: it is not what is asked for now.
+    return words if _moves(machine) else {**words, MIGRATE_CANCEL: None}
+
+
+def _withdrawn(machine: "Object") -> dict[str, str | None]:
+    """Return what to write so that the machine stays, also when the move under way is over.
+
+    A request that nobody has decided on is left to whoever answers it, and says so.
+    """
+    words: dict[str, str | None] = {MIGRATE_CANCEL: "true"}
+    return {**words, MIGRATE_TO: None, STOP_ALLOWED: None} if _moves(machine) else words
 
 
 def _require_move(machine: "Object") -> None:
@@ -89,8 +104,17 @@ def _require_host(machine: "Object") -> None:
 
 
 def _under_way(item: "Object") -> bool:
-    annotations = item["metadata"].get("annotations") or {}
-    return MIGRATE_TO in annotations or RECORD in annotations
+    return MIGRATE_TO in (item["metadata"].get("annotations") or {}) or _moves(item)
+
+
+def _moves(item: "Object") -> bool:
+    """Say whether a move was decided on and is not over.
+
+    Whoever replaces the object takes the record away; a move that we have begun is in its status.
+    """
+    told = status(item).get("migration") or {}
+    begun = "mode" in told and "result" not in told
+    return begun or RECORD in (item["metadata"].get("annotations") or {})
 
 
 def _answered(item: "Object | None") -> bool:
@@ -98,9 +122,11 @@ def _answered(item: "Object | None") -> bool:
     return item is None or not _under_way(item)
 
 
-def _tell(machine: str, migration: dict[str, Any], *, cancel: bool) -> None:
+def _tell(machine: str, migration: dict[str, Any], to: str | None, *, cancel: bool) -> None:
     result = migration.get("result")
     if result == "Succeeded":
+        if to not in (None, migration["targetNode"]):
+            raise Failure(f"{machine} moved to {migration['targetNode']}, and not to {to}")
         took = []
         if (sent := migration.get("transferredBytes")) is not None:
             took.append(f"{sent / 1e6:.1f} MB sent")

@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Callable
+from functools import partial
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,8 @@ ATTEMPTS = 5
 MOST_REQUESTS = 64
 LOST = "SnapshotLost"
 TITLES = ("NAME", "CREATED", "AGE", "SIZE", "MEMORY", "QUIESCED", "STATE")
+# How the operator begins what it says of one snapshot among others.
+SPOKEN_OF = re.compile(r"(?:^|; )snapshot ([^ :]+): ")
 BY_SCHEDULE = re.compile(r"snapshot-\d{8}-\d{6}")
 Change = Callable[["Object"], "Object | None"]
 
@@ -68,7 +71,12 @@ def create(
         if seconds is None:
             return
         try:
-            await _until(client, machine, current, lambda item: chosen in _there(item), seconds)
+            await _until(
+                *(client, machine, current),
+                lambda item: chosen in _there(item),
+                partial(_trouble, chosen),
+                seconds,
+            )
         except _Refused:
             # Nobody waits for it any more.
             await _change(
@@ -103,7 +111,7 @@ def list_snapshots(*, target: Target, machine: str, output: Format) -> None:
 @waiting
 @namespaced_target
 def restore(*, target: Target, machine: str, name: str, yes: bool, seconds: float | None) -> None:
-    """Bring a machine back to a snapshot; what was written since is lost."""
+    """Go back to a snapshot; what was written since is lost."""
     agree(f"Everything written on {machine} since {name} is lost. Go on?", yes=yes)
     request = f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}-{token_hex(3)}"
 
@@ -120,8 +128,8 @@ def restore(*, target: Target, machine: str, name: str, yes: bool, seconds: floa
             machine,
             current,
             lambda item: (status(item).get("restore") or {}).get("request") == request,
+            lambda _: None,
             seconds,
-            fails=lambda _: None,
         )
         outcome = status(item)["restore"]
         if not outcome["succeeded"]:
@@ -139,41 +147,56 @@ def restore(*, target: Target, machine: str, name: str, yes: bool, seconds: floa
 @waiting
 @namespaced_target
 def delete(*, target: Target, machine: str, name: str, seconds: float | None) -> None:
-    """Delete a snapshot; the machine stays as it is."""
+    """Delete a snapshot, or no longer ask for it."""
 
     def discard(item: "Object") -> "Object":
-        _require(item, name, _listed(item))
+        if name not in _asked_for(item):
+            _require(item, name, _listed(item))
         return {"snapshots": [*_requests(item, name), {"name": name, "discard": True}]}
 
-    async def act(client: "Client", current: str) -> None:
-        await _change(client, machine, current, discard)
-        if seconds is not None:
-            await _until(client, machine, current, lambda item: name not in _listed(item), seconds)
+    async def act(client: "Client", current: str) -> bool:
+        was_there = name in _listed(await _change(client, machine, current, discard))
+        if was_there and seconds is not None:
+            await _until(
+                *(client, machine, current),
+                lambda item: name not in _listed(item),
+                partial(_trouble, name),
+                seconds,
+            )
             await _change(client, machine, current, _tidied)
+        return was_there
 
-    run(target, act)
-    word = "is being deleted" if seconds is None else "deleted"
+    if not run(target, act):
+        # The request to discard stays: it may be taken at this very moment.
+        word = "was not taken yet, and is not asked for any more"
+    else:
+        word = "is being deleted" if seconds is None else "deleted"
     click.echo(f"snapshot {name} of {machine} {word}")
 
 
-async def _change(client: "Client", machine: str, namespace: str, change: Change) -> None:
-    """Change the spec by what it says now; whoever else changes it meanwhile is not undone."""
+async def _change(client: "Client", machine: str, namespace: str, change: Change) -> "Object":
+    """Change the spec by what it says now, and return the machine as it was before that.
+
+    Whoever else changes it meanwhile is not undone.
+    """
     from novacron.runtime.errors import Conflict  # noqa: PLC0415
 
-    for attempt in range(ATTEMPTS):
+    attempts = ATTEMPTS
+    while True:
+        attempts -= 1
         item = await fetch(client, MACHINES, machine, namespace)
         spec = change(item)
         if spec is None:
-            return
+            return item
         version = item["metadata"]["resourceVersion"]
         patch = {"metadata": {"resourceVersion": version}, "spec": spec}
         try:
             await client.patch(MACHINES, machine, patch, namespace)
         except Conflict:
-            if attempt == ATTEMPTS - 1:
+            if not attempts:
                 raise
         else:
-            return
+            return item
 
 
 async def _until(
@@ -181,15 +204,15 @@ async def _until(
     machine: str,
     namespace: str,
     reached: "Callable[[Object], bool]",
+    fails: "Callable[[Object], str | None]",
     seconds: float,
-    fails: "Callable[[Object], str | None] | None" = None,
 ) -> "Object":
     def settled(item: "Object | None") -> bool:
         if item is None:
             raise Failure(f"{machine} was deleted meanwhile")
         if reached(item):
             return True
-        if why := (fails or _trouble)(item):
+        if why := fails(item):
             raise _Refused(why)
         return False
 
@@ -200,13 +223,15 @@ async def _until(
     return found
 
 
-def _trouble(item: "Object") -> str | None:
+def _trouble(name: str, item: "Object") -> str | None:
+    """Return why nothing comes of a request; what is said of other snapshots does not count."""
     claim = condition(item, "Snapshotted")
     seen = status(item).get("observedGeneration") == item["metadata"]["generation"]
-    # Of another one, which stays so until somebody deletes it.
-    if seen and claim.get("status") == "False" and claim.get("reason") != LOST:
-        return f"{claim.get('message')} ({claim.get('reason')})"
-    return None
+    if not seen or claim.get("status") != "False" or claim.get("reason") == LOST:
+        return None
+    message = claim.get("message") or ""
+    about = SPOKEN_OF.findall(message)
+    return None if about and name not in about else f"{message} ({claim.get('reason')})"
 
 
 def _progress(item: "Object | None") -> str:
@@ -221,6 +246,12 @@ def _there(item: "Object") -> list[str]:
 def _listed(item: "Object") -> list[str]:
     """Return the names on record, those of lost ones too: they stay until somebody deletes them."""
     return [each["name"] for each in status(item).get("snapshots") or ()]
+
+
+def _asked_for(item: "Object") -> list[str]:
+    """Return the names of snapshots that are asked for, taken or not."""
+    requests = item["spec"].get("snapshots") or ()
+    return [each["name"] for each in requests if not each.get("discard")]
 
 
 def _require(item: "Object", name: str, known: list[str]) -> None:

@@ -11,11 +11,12 @@ from datetime import datetime, timedelta
 
 from novacron.controllers.pace import Pace
 from novacron.controllers.ports import AddressedKind, MachineKind, PlacedKind, RelocatedKind
-from novacron.controllers.prospects import Prospects, snapshots_within
+from novacron.controllers.prospects import Prospects
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.relocating import is_over, order_for
 from novacron.controllers.round import Round
 from novacron.controllers.summary import broken, summarise, with_devices
+from novacron.controllers.tied import ties_of
 from novacron.core.errors import Rejected, Unreachable
 from novacron.core.machine import Holding, Machine, Observed, Power, Resources
 from novacron.core.placement import placement_of
@@ -137,6 +138,7 @@ class MachineController:
             _log(round_)
         self._usage_written.pop(obj["metadata"]["uid"], None)
         self._pace.gone(obj["metadata"]["uid"])
+        self.prospects.gone(obj["metadata"]["uid"])
         left = [name for name in finalizers if name != self.kind.finalizer]
         await self.writer.finalizers(obj, left)
         return None
@@ -175,8 +177,8 @@ class MachineController:
             # Only a move was gone on with: what is asked for now is still to be looked at.
             machine = replace(machine, generation=machine.seen_generation)
         machine = with_devices(machine, round_.host)
-        host, within = round_.host or machine.host, snapshots_within(round_.seen)
-        obstacle = self.prospects.obstacle(machine, host, within=within)
+        host = round_.host or machine.host
+        obstacle = self.prospects.obstacle(machine, host, ties_of(round_.seen))
         report = summarise(machine, round_, now, write_usage=due == NOW, obstacle=obstacle)
         paced = self._pace.may_wait(machine.uid, machine.last_move, round_.move, now)
         details = self._pace.details_wait(machine, round_, now)

@@ -12,6 +12,7 @@ from novacron.core.machine import Machine, Power
 from novacron.core.migration import (
     CPU_INCOMPATIBLE,
     DEVICES_STAY,
+    DISKS_OUT_OF_REACH,
     HAS_DEVICES,
     HAS_SNAPSHOTS,
     HOST_BACK,
@@ -33,7 +34,7 @@ __all__ = ["Bid", "Refused", "bid_of", "live_or_not"]
 NEVER = frozenset({"DriverCannotMigrate", NO_CERTIFICATES})
 
 # Others that are foreseen only: whoever is asked to take it says whether that is so.
-FORESEEN = frozenset({NO_OTHER_HOST, HAS_SNAPSHOTS})
+FORESEEN = frozenset({NO_OTHER_HOST, HAS_SNAPSHOTS, DISKS_OUT_OF_REACH})
 
 # Reasons for which a machine did not begin anew that are none of the host where it was to.
 UNTRIED = frozenset({HOST_BACK, HOST_LOST})

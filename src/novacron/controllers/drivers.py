@@ -54,6 +54,7 @@ class DriverPool:
     left: Callable[[str], None] | None = None
     _connected: dict[str, _Connected] = field(default_factory=dict)
     _trouble: dict[str, str] = field(default_factory=dict)
+    _unusable: set[str] = field(default_factory=set)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def follow(self, cache: Cache) -> None:
@@ -95,6 +96,15 @@ class DriverPool:
         found = self._connected.get(host)
         return found is not None and found.host.is_fenced and found.host.down_since is not None
 
+    def is_written_off(self, host: str) -> bool:
+        """Say whether a machine's owner is enough to forget what is there, should it be silent.
+
+        Where somebody can say that a host is off, somebody has to: its guests might run for ever.
+        """
+        found = self._connected.get(host)
+        declared = host in self._unusable or (found is not None and found.host.endpoint != host)
+        return not declared or self.is_fenced(host)
+
     def answered(self, host: str) -> bool:
         """Note that a host answers; say whether that is news."""
         return self._trouble.pop(host, None) is not None
@@ -114,6 +124,7 @@ class DriverPool:
 
     def _changed(self, change: Change) -> None:
         name = change.key.name
+        self._unusable.discard(name)
         if change.object is None:
             self._let_go(name)
             return
@@ -122,6 +133,7 @@ class DriverPool:
             self._connect(host)
         except Rejected as error:
             log.warning("host %s cannot be used: %s", name, error)
+            self._unusable.add(name)
             self._let_go(name)
 
     def _connect(self, host: DeclaredHost) -> None:

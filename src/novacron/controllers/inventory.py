@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -137,12 +137,15 @@ class InventoryWatch:
             self._wake(self.ledger.machines_on(host))
         return False
 
-    async def locate(self, uid: str) -> str | None:
+    async def locate(self, uid: str, among: Collection[str] | None = None) -> str | None:
         """Ask every host for one machine; raise Unreachable when one that could have it is silent.
 
-        Only for what no record tells any more: it costs a call per host.
+        Only for what no record tells any more: it costs a call per host. ``among`` are those that
+        can have it, where that is known.
         """
         for host in self.drivers.hosts():
+            if among is not None and host not in among:
+                continue
             if not await self.look_at(host):
                 raise Unreachable(self.drivers.trouble(host) or f"host {host} does not answer")
             if uid in self._before.get(host, ()):

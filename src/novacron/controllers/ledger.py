@@ -59,6 +59,7 @@ class Ledger:
     _assumed: set[str] = field(default_factory=set)
     _assumed_moves: set[str] = field(default_factory=set)
     _generations: dict[str, int] = field(default_factory=dict)
+    _given: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _watchers: list[Callable[[], None]] = field(default_factory=list)
     _company_watchers: list[Callable[[], None]] = field(default_factory=list)
     _host_watchers: list[Callable[[str], None]] = field(default_factory=list)
@@ -150,7 +151,15 @@ class Ledger:
     def assume(self, uid: str, held: Held) -> None:
         """Take room for a decision that is not written yet."""
         self._assumed.add(uid)
+        self._given.setdefault(uid, ())
         self._take(uid, held)
+
+    def given(self, uid: str) -> tuple[str, ...] | None:
+        """Return all hosts that were a machine's since this process placed it first; else None.
+
+        Whoever places machines is the only one who does, so it was nowhere else meanwhile.
+        """
+        return self._given.get(uid)
 
     def assume_move(self, uid: str, held: Held) -> None:
         """Take room for a move that is not written yet."""
@@ -250,6 +259,7 @@ class Ledger:
             return
         self.owners.pop(uid, None)
         self._generations.pop(uid, None)
+        self._given.pop(uid, None)
         self._assumed.discard(uid)
         self._assumed_moves.discard(uid)
         self._unbook(uid)
@@ -281,6 +291,9 @@ class Ledger:
             self._release(uid)
         self._take_row(uid, held)
         self._on_host.setdefault(held.host, set()).add(uid)
+        given = self._given.get(uid)
+        if given is not None and held.host not in given:
+            self._given[uid] = (*given, held.host)
         if before is None or before.neighbour != held.neighbour:
             self._other_company()
         if before is not None and _frees(before, held):

@@ -10,7 +10,7 @@ from novacron.controllers.voyage import AT_ONCE, MOVED, Silent, has_come, look
 from novacron.core.driver import Drivers
 from novacron.core.errors import Busy, DriverError
 from novacron.core.machine import Machine
-from novacron.core.migration import LiveMigration, Luggage
+from novacron.core.migration import DISK_LOST, LiveMigration, Luggage
 from novacron.core.steps import Done, Outcome, Wait
 
 __all__ = ["come_after_all", "removed_from", "tidied"]
@@ -66,12 +66,17 @@ async def come_after_all(
         return None  # it is there, or nobody can tell
     for host in sorted(machine.unreached):
         there = await look(drivers, machine.ref_on(host))
-        if isinstance(there, Silent) and drivers.named(host) is not None:
+        given_up = drivers.named(host) is None or _is_given_up(machine, host, drivers)
+        if isinstance(there, Silent) and not given_up:
             message = f"it may be on host {host}, which does not answer: {there.why}"
             return Round({MOVED: Wait("HostUnreachable", AGAIN, message)})
         if has_come(there):
             may_act()
-            await _taken_in(machine, host, drivers)
+            try:
+                await _taken_in(machine, host, drivers)
+            except Busy as error:
+                if error.reason != DISK_LOST or not machine.deleting:
+                    raise
             left = machine.leftovers - {host} | {machine.ref.host}
             outcome = Done("Settled", f"is on host {host}", after=AT_ONCE)
             return Round({MOVED: outcome}, there, host=host, leftovers=left)
@@ -83,7 +88,7 @@ async def _taken_in(machine: Machine, host: str, drivers: Drivers) -> None:
     driver: object = drivers.named(host)
     if isinstance(driver, LiveMigration):
         plan = replace(machine.plan(), ref=machine.ref_on(host), devices=())
-        await driver.arrived(plan, None, live=True)
+        await driver.arrived(plan, None)
 
 
 async def removed_from(
@@ -94,19 +99,17 @@ async def removed_from(
     Disks that its own host reaches too go with the machine itself, which may still be kept.
     """
     driver = drivers.named(host)
-    if driver is None:
+    if driver is None or _is_given_up(machine, host, drivers):
         return None
     waits = f"what may be left of it on host {host} has to go first"
     away = drivers.trouble(machine.ref.host) or drivers.named(machine.ref.host) is None
-    forgotten = machine.abandoned and away
+    forgotten = machine.abandoned and away and drivers.is_written_off(machine.ref.host)
     if trouble := drivers.trouble(host) or (not forgotten and drivers.trouble(machine.ref.host)):
         return Wait("HostUnreachable", AGAIN, f"{waits}: {trouble}")
     try:
-        if forgotten:
+        if forgotten or not await _cleared(machine, host, drivers, may_act):
             may_act()
             await driver.delete(machine.ref_on(host))  # its own host's word is not waited for
-        else:
-            await _cleared(machine, host, drivers, may_act)
     except Busy as error:
         return Wait("Removing", error.after, f"{waits}: {error}")
     except DriverError as error:
@@ -114,13 +117,26 @@ async def removed_from(
     return None
 
 
+def _is_given_up(machine: Machine, host: str, drivers: Drivers) -> bool:
+    """Say whether nobody waits any more for what a silent host may have of a machine."""
+    may_go = machine.deleting and machine.abandoned and drivers.is_written_off(host)
+    return may_go and drivers.trouble(host) is not None
+
+
 async def _cleared(
     machine: Machine, host: str, drivers: Drivers, may_act: Callable[[], object]
-) -> None:
+) -> bool:
+    """Remove it without what its own host has too; say no where that host has lost its disk."""
     driver: object = drivers.named(host)
     home: object = drivers.named(machine.ref.host)
     if isinstance(driver, LiveMigration) and isinstance(home, LiveMigration):
         was_home = host in machine.leftovers - machine.unreached  # not where it was on its way to
-        kept = await home.pack(machine.ref)
+        try:
+            kept = await home.pack(machine.ref)
+        except Busy as error:
+            if error.reason == DISK_LOST:
+                return False
+            raise
         may_act()
         await driver.clear_out(machine.ref_on(host), kept, was_home=was_home)
+    return True

@@ -6,9 +6,9 @@ A step owns one condition and may run any number of times; nothing here knows Ku
 from datetime import timedelta
 
 from novacron.controllers.hooks import before_stop, may_stop_again, prepare
+from novacron.controllers.protection import protect
 from novacron.controllers.restoring import restore
 from novacron.controllers.round import BACK_OFF, PENDING, Happening, Scope
-from novacron.controllers.snapshots import protect
 from novacron.controllers.volumes import (
     leaving_volumes,
     reclaim,
@@ -152,6 +152,8 @@ async def _start(scope: Scope) -> Outcome:
         return Wait("Starting", scope.next_look, f"starting on host {host}")
     if (stands_still := await _gone_on(scope)) is not None:
         return stands_still
+    # Also where others started it, or the answer to our asking was lost.
+    scope.restarts.started(machine.uid, scope.now)
     await may_stop_again(scope)
     return Done("Started", f"started on host {host}")
 
@@ -230,7 +232,7 @@ def _what_was_done(seen: Observed, plan: MachinePlan) -> tuple[str, str]:
         return "Resized", f"resized to {_amount(plan)}"
     if plan.volumes is not None and not are_as_planned(seen.volumes, plan.volumes):
         return "VolumesChanged", f"given {volumes_in_words(plan.volumes)}"
-    return "Configured", "set up with other networks"
+    return "Configured", "set up with the networks, hardware and user data that it is to have"
 
 
 def _amount(plan: MachinePlan) -> str:

@@ -15,12 +15,12 @@ from novacron.controllers.bids import Bid, Refused, bid_of, live_or_not
 from novacron.controllers.evictions import EVICTION_BLOCKED, blocked, stays_put
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import PlacedKind
-from novacron.controllers.sight import blind
+from novacron.controllers.sight import blind, only_stopped
 from novacron.controllers.waiting import Promises, WaitingRoom
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.errors import Rejected
 from novacron.core.machine import Machine, Resources
-from novacron.core.migration import HOST_LOST
+from novacron.core.migration import HAS_SNAPSHOTS, HOST_LOST, VOLUMES_AWAIT_RESTART
 from novacron.core.move import Move, MoveReport, MoveResult
 from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
@@ -34,6 +34,8 @@ __all__ = ["Mover"]
 
 # A move that failed is not tried again at once when nobody but us asks for it.
 FAILED_AGAIN = timedelta(seconds=30)
+# Why a guest that ran did not come, which a stopped one does.
+LEFT_BY_A_GUEST = frozenset({HAS_SNAPSHOTS, VOLUMES_AWAIT_RESTART})
 TIDY_AGAIN = timedelta(seconds=2)
 
 
@@ -187,9 +189,20 @@ class Mover:
             unmatched = self._attempts.unmatched(machine.uid)
             sought = replace(sought, refused_hosts=sought.refused_hosts | unmatched)
         decision = self._best(sought, bid)
-        if isinstance(decision, Placed) or not (live and bid.stop_allowed):
+        if not (live and bid.stop_allowed):
+            return decision, live
+        if isinstance(decision, Placed) and not self._leaves_disks(machine, decision.host):
             return decision, live
         return self._best(bid.sought(machine, source, live=False), bid), False
+
+    def _leaves_disks(self, machine: Machine, host: str) -> bool:
+        """Say whether something would not come to a host with a guest that runs.
+
+        Where hosts do not tell what they see, a move that was tried has told.
+        """
+        last = machine.last_move
+        tried = last is not None and last.target == host and last.reason in LEFT_BY_A_GUEST
+        return tried or host in only_stopped(machine, self.ledger)
 
     def _best(self, sought: Machine, bid: Bid) -> Decision:
         """Choose among those that are likely to take the machine, if any of them can, or all."""

@@ -20,7 +20,7 @@ from novacron.controllers.voyage import (
 )
 from novacron.core.errors import Busy, DriverError
 from novacron.core.machine import Observed, Power
-from novacron.core.migration import HOST_LOST, LiveMigration, Luggage
+from novacron.core.migration import DISK_LOST, HOST_LOST, LiveMigration, Luggage
 from novacron.core.move import MoveProgress, MoveResult
 from novacron.core.report import MIGRATING, STOPPING_TO_MOVE
 from novacron.core.steps import Wait
@@ -116,7 +116,12 @@ class Passage(Voyage):
         there = await self._look(self.move.target)
         if not has_come(there):
             return None
-        return await self._settle_in(there)
+        done = await self._settle_in(there)
+        if done.outcomes[MOVED].reason != DISK_LOST:
+            return done
+        # Nobody needs that disk any more: it is not waited for.
+        left = self.machine.leftovers | {self.move.source}
+        return self._end(there, MoveResult.SUCCEEDED, "", "", MoveProgress(), left)
 
     async def _set_off(self, here: Observed) -> Round:
         """Begin the move, or hear what went wrong with it."""
@@ -216,7 +221,7 @@ class Passage(Voyage):
 
     async def _arrived(self, target: LiveMigration) -> MoveProgress:
         luggage = await self._left_behind()
-        took = await target.arrived(self._plan(), luggage, live=self.move.live)
+        took = await target.arrived(self._plan(), luggage)
         # A host that it came to may know of its memory only, the one that it left of disks too.
         sent = (took.transferred_bytes, self._report.progress.transferred_bytes)
         return replace(took, transferred_bytes=max(filter(None, sent), default=None))
@@ -234,7 +239,7 @@ class Passage(Voyage):
         """End the move with the machine where it was, and nothing of it where it did not go."""
         self.may_act()
         source = self._mover(self.move.source)
-        if here is not None and source is not None and not self.move.live:
+        if here is not None and source is not None:
             try:
                 await source.cancel_move(self.machine.ref)
             except DriverError as error:

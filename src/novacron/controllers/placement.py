@@ -5,7 +5,7 @@ made, so no two machines are ever promised the same room. It is recorded in the 
 with our finalizer, before anything is made; the machine's own controller acts on the record.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -28,6 +28,7 @@ from novacron.scheduler import Held, Placed, choose, devices_on, fits, one_line
 __all__ = ["Placer"]
 
 REFUSED_AGAIN = timedelta(seconds=30)
+UNSURE = "HostUnreachable"
 UNSURE_AGAIN = timedelta(seconds=5)
 AT_ONCE = timedelta(0)
 SAID = "; the last one said: "
@@ -43,7 +44,7 @@ class Placer:
     events: Events
     now: Callable[[], datetime]
     queue: Queue
-    locate: Callable[[str], Awaitable[str | None]]
+    locate: Callable[[str, Collection[str] | None], Awaitable[str | None]]
     _waiting: WaitingRoom = field(init=False)
     _promises: Promises = field(default_factory=Promises)
     # Those of them who wait for another machine to be near to.
@@ -120,15 +121,16 @@ class Placer:
         """Deal with a machine that was placed and has no valid record any more.
 
         Either its host refused it, or somebody took the record away; then it may exist, and only
-        the hosts can tell.
+        the hosts can tell that it was given to, which are all for who became the leader since.
         """
         try:
-            host = await self.locate(machine.uid)
+            host = await self.locate(machine.uid, self.ledger.given(machine.uid))
         except Unreachable as error:
-            message = f"cannot make sure that it does not exist already: {error}"
-            await self._write(
-                obj, machine, Condition("Placed", "False", "HostUnreachable", message)
+            message = (
+                f"cannot make sure that it does not exist already: {error}; have it answer, or "
+                "delete the Host if there is no such one"
             )
+            await self._write(obj, machine, Condition("Placed", "False", UNSURE, message))
             return UNSURE_AGAIN
         if host is None:
             await self.writer.replace(self.kind.unplaced(obj))
@@ -175,12 +177,13 @@ class Placer:
         nowhere = machine.host is None
         if nowhere and trouble:
             claims["Ready"] = replace(trouble, type="Ready")
+        # Hosts that had no room once are asked again after a while, once all others were.
+        considered = nowhere and not (trouble and trouble.reason == UNSURE)
         report = MachineReport(
             phase=Phase.PENDING if nowhere else None,
             host=machine.host,
             reserved=machine.reserved,
-            # Hosts that had no room once are asked again after a while.
-            refused_hosts=frozenset() if nowhere else machine.refused_hosts,
+            refused_hosts=frozenset() if considered else machine.refused_hosts,
             seen=None,
             conditions=merge_conditions(machine.conditions, claims, self.now()),
         )

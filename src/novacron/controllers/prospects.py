@@ -5,42 +5,34 @@ changes; when it does, the machines are looked at again for which the answer is 
 cordons and hosts that are down for a while are left to who chooses a host when a machine moves.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from novacron.controllers.ledger import Ledger
+from novacron.controllers.suited import Suited, Terms
+from novacron.controllers.tied import NOT_TIED, Obstacle, Tied
 from novacron.core.cpu import Cpu
 from novacron.core.driver import Capability
 from novacron.core.host import DeclaredHost
-from novacron.core.machine import Machine, Observed
-from novacron.core.migration import (
-    HAS_SNAPSHOTS,
-    NO_CERTIFICATES,
-    NO_OTHER_HOST,
-    uncertified,
-)
+from novacron.core.machine import Machine
+from novacron.core.migration import NO_CERTIFICATES, NO_OTHER_HOST, uncertified
 from novacron.core.offer import Offer, OfferKind
-from novacron.core.volume import APART
 
-__all__ = ["Obstacle", "Prospects", "snapshots_within"]
+__all__ = ["Prospects"]
 
-SNAPSHOTS_STAY = (
-    "its snapshots are within disks that no other host sees, and would not be in copies of them: "
-    "delete them first, or have hosts see one storage"
-)
 NO_WAY = (
     "no other host says how it is reached by hosts: say so in spec.libvirt.migration.uri of theirs"
 )
+NOT_WHAT_IT_ASKS = (
+    "no other host that could take it over has the labels, networks, storage classes and abilities "
+    "that it asks for: novacron explain vm says of each what is missing"
+)
 NOT_ASKED_YET = Offer(OfferKind.CAPABILITY, "*")
-
-
-class Obstacle(NamedTuple):
-    """What keeps a machine where it is."""
-
-    reason: str
-    message: str
+# Hosts of a release or of a fleet change one after the other; whom that concerns is told together.
+PATIENCE_SECONDS = 1.0
+MANY = 1000
 
 
 class _Kind(NamedTuple):
@@ -56,16 +48,23 @@ class _Kind(NamedTuple):
 
 
 class _Traveller(NamedTuple):
-    """Machines on one host that are alike.
-
-    ``cpu`` is the word for that of a running guest. ``within`` are the storage classes of disks
-    that have something which copies would not have; the one without a name is the host's own.
-    """
+    """Machines on one host that are alike; ``cpu`` is the word for that of a running guest."""
 
     host: str
     encrypted: bool
     cpu: str
-    within: frozenset[str]
+    tied: Tied
+    terms: Terms
+
+
+class _Question(NamedTuple):
+    """What is asked of all other hosts; ``itself`` says whether the own one would do as well."""
+
+    here: _Kind
+    cpu: Cpu | None
+    encrypted: bool
+    itself: bool
+    terms: Terms
 
 
 class _Storage(NamedTuple):
@@ -79,40 +78,77 @@ class _Storage(NamedTuple):
         return frozenset(place for name, place in self.classes if name in classes)
 
 
+class _Told(NamedTuple):
+    """What was said last of machines that are alike."""
+
+    answer: Obstacle | None
+    uids: set[str]
+
+
+K = TypeVar("K")
 NO_STORAGE = _Storage()
+NOBODY: frozenset[str] = frozenset()
+
+
+def in_a_moment(call: Callable[[], None]) -> object:
+    """Have something called once, soon."""
+    return asyncio.get_running_loop().call_later(PATIENCE_SECONDS, call)
 
 
 @dataclass(slots=True)
 class Prospects:
     """Which hosts could take a machine over from which.
 
-    ``wake`` gets the UID of a machine that is to be looked at again.
+    ``wake`` gets the UID of a machine that is to be looked at again, which is found out ``soon``
+    after a host changed.
     """
 
     ledger: Ledger
     wake: Callable[[str], None]
+    soon: Callable[[Callable[[], None]], object] = in_a_moment
     _kinds: dict[str, _Kind] = field(default_factory=dict)
-    _counts: Counter[_Kind] = field(default_factory=Counter)
+    _of_kind: dict[_Kind, set[str]] = field(default_factory=dict)
     _storage: dict[str, _Storage] = field(default_factory=dict)
-    _seen_by: Counter[str] = field(default_factory=Counter)
-    _told: dict[_Traveller, Obstacle | None] = field(default_factory=dict)
+    _seers: dict[str, set[str]] = field(default_factory=dict)
+    _suited: Suited = field(init=False)
+    _answers: dict[_Question, Obstacle | None] = field(default_factory=dict)
+    _told: dict[_Traveller, _Told] = field(default_factory=dict)
+    _travellers: dict[str, _Traveller] = field(default_factory=dict)
+    _outdated: bool = False
 
     def __post_init__(self) -> None:
+        self._suited = Suited(self.ledger.table)
         self.ledger.on_host(self.host_changed)
 
-    def obstacle(
-        self, machine: Machine, host: str | None, *, within: frozenset[str] = frozenset()
-    ) -> Obstacle | None:
-        """Return what keeps a machine from every other host, whenever it would be asked.
+    @property
+    def remembered(self) -> int:
+        """For how many kinds of machines an answer is remembered."""
+        return len(self._told)
 
-        ``within`` are the storage classes of its disks where there are snapshots within those.
-        """
+    def obstacle(
+        self, machine: Machine, host: str | None, tied: Tied = NOT_TIED
+    ) -> Obstacle | None:
+        """Return what keeps a machine from every other host, whenever it would be asked."""
         if host is None:
             return None
-        traveller = _Traveller(host, machine.move_policy.encrypted, machine.guest_cpu, within)
-        if traveller not in self._told:
-            self._told[traveller] = self._answer(traveller)
-        return self._told[traveller]
+        encrypted, cpu = machine.move_policy.encrypted, machine.guest_cpu
+        traveller = _Traveller(host, encrypted, cpu, tied, Terms.of(machine))
+        answer = self._answer(traveller)
+        if self._travellers.get(machine.uid) != traveller:
+            self.gone(machine.uid)
+            self._travellers[machine.uid] = traveller
+            # Others that are alike may have been told something else, and are still to hear of it.
+            self._told.setdefault(traveller, _Told(answer, set())).uids.add(machine.uid)
+        return answer
+
+    def gone(self, uid: str) -> None:
+        """Forget a machine."""
+        traveller = self._travellers.pop(uid, None)
+        if traveller is not None:
+            alike = self._told[traveller].uids
+            alike.discard(uid)
+            if not alike:
+                del self._told[traveller]
 
     def _answer(self, traveller: _Traveller) -> Obstacle | None:
         here = self._kinds.get(traveller.host)
@@ -122,76 +158,123 @@ class Prospects:
             return Obstacle(NO_CERTIFICATES, uncertified(f"host {traveller.host} has no"))
         # Its host may have got another one since it was started, or it came from elsewhere.
         own = self.ledger.table.cpus.called(traveller.cpu) if traveller.cpu else None
-        found = self._elsewhere(here, own or here.cpu, encrypted=traveller.encrypted)
-        if found is None and not self._shares(traveller.host, traveller.within):
-            return Obstacle(HAS_SNAPSHOTS, SNAPSHOTS_STAY)
-        return found
+        itself = traveller.host in self._suited.hosts(traveller.terms)
+        asked = _Question(here, own or here.cpu, traveller.encrypted, itself, traveller.terms)
+        if asked not in self._answers:
+            if len(self._answers) > MANY + len(self._travellers):
+                self._answers.clear()  # most of them are of machines that ask otherwise by now
+                self._suited.forget()
+            self._answers[asked] = self._elsewhere(asked)
+        return self._answers[asked] or self._tie(traveller, here)
 
-    def _shares(self, host: str, classes: frozenset[str]) -> bool:
-        """Say whether other hosts see each of these places of a host, or nobody can tell."""
-        places = self._storage.get(host, NO_STORAGE).of(classes)
-        return all(self._seen_by[each] > 1 for each in places)
+    def _tie(self, traveller: _Traveller, here: _Kind) -> Obstacle | None:
+        for classes, obstacle in traveller.tied.obstacles:
+            if not self._shares(traveller, here, classes):
+                return obstacle
+        return None
 
-    def _elsewhere(self, here: _Kind, cpu: Cpu | None, *, encrypted: bool) -> Obstacle | None:
-        others = [
-            kind
-            for kind, count in self._counts.items()
-            if kind.driver == here.driver and count > (kind == here)
-        ]
+    def _shares(self, traveller: _Traveller, here: _Kind, classes: frozenset[str]) -> bool:
+        """Say whether another host sees these places of a host, or nobody can tell."""
+        places = self._storage.get(traveller.host, NO_STORAGE).of(classes)
+        if not places:
+            return True
+        seen_by = frozenset.intersection(*(NOBODY.union(self._seers.get(it, ())) for it in places))
+        others = seen_by - {traveller.host}
+        able = (names for kind, names in self._takers(here.driver).items() if kind.takes_in)
+        return bool(others) and not others.isdisjoint(
+            self._suited.hosts(traveller.terms) & NOBODY.union(*able)
+        )
+
+    def _elsewhere(self, asked: _Question) -> Obstacle | None:
+        here = asked.here
+        others = {
+            kind: names
+            for kind, names in self._takers(here.driver).items()
+            if len(names) > (kind == here)
+        }
         if not others:
             return Obstacle(NO_OTHER_HOST, f"there is no other host with driver {here.driver}")
-        if not (others := [kind for kind in others if kind.takes_in]):
+        takers = {kind: names for kind, names in others.items() if kind.takes_in}
+        if not takers:
             return Obstacle(NO_OTHER_HOST, NO_WAY)
-        if encrypted and not any(kind.encrypts for kind in others):
+        if asked.encrypted and not any(kind.encrypts for kind in takers):
             return Obstacle(NO_CERTIFICATES, uncertified("no other host has"))
-        safe = [kind for kind in others if kind.encrypts or not encrypted]
-        return None if any(kind.gives(cpu) for kind in safe) else _no_such_cpu(cpu, safe, others)
+        suited = self._suited.hosts(asked.terms)
+        return _among(
+            [
+                kind
+                for kind, names in takers.items()
+                if len(names & suited) > (asked.itself and kind == here)
+            ],
+            asked,
+        )
+
+    def _takers(self, driver: str) -> dict[_Kind, set[str]]:
+        """Return the hosts of a driver by their kinds."""
+        return {kind: names for kind, names in self._of_kind.items() if kind.driver == driver}
 
     def host_changed(self, name: str) -> None:
         """Take note of what a host says now, and have the machines looked at that this is about."""
         host = self.ledger.declared.get(name)
         before, now = self._kinds.get(name), _kind(host)
         had, storage = self._storage.get(name, NO_STORAGE), _storage(host)
-        if now == before and storage == had:
+        if not self._suited.changed(name, host) and now == before and storage == had:
             return
-        self._seen_by.subtract(had.seen)
-        self._seen_by.update(storage.seen)
+        for place in had.seen:
+            _discard(self._seers, place, name)
+        for place in storage.seen:
+            self._seers.setdefault(place, set()).add(name)
         self._storage[name] = storage
         if storage == NO_STORAGE:
             del self._storage[name]
-        self._count(name, before, now)
-        self._tell()
-        if now is None:
-            self._told = {each: said for each, said in self._told.items() if each.host != name}
+        self._change_kind(name, before, now)
+        self._answers.clear()
+        if not self._outdated:
+            self._outdated = True
+            self.soon(self._tell)
 
-    def _count(self, name: str, before: _Kind | None, now: _Kind | None) -> None:
+    def _change_kind(self, name: str, before: _Kind | None, now: _Kind | None) -> None:
         if before is not None:
-            self._counts[before] -= 1
-            if not self._counts[before]:
-                del self._counts[before]
+            _discard(self._of_kind, self._kinds.pop(name), name)
         if now is not None:
             self._kinds[name] = now
-            self._counts[now] += 1
-        else:
-            self._kinds.pop(name, None)
+            self._of_kind.setdefault(now, set()).add(name)
 
     def _tell(self) -> None:
-        for traveller, before in self._told.items():
+        """Have those looked at again for whom the answer is another one by now."""
+        self._outdated = False
+        for uid in [each for each in self._travellers if self.ledger.table.held(each) is None]:
+            self.gone(uid)
+        for traveller, (before, uids) in list(self._told.items()):
             if (answer := self._answer(traveller)) != before:
-                self._told[traveller] = answer
-                for uid in self.ledger.machines_on(traveller.host):
+                self._told[traveller] = _Told(answer, uids)
+                for uid in uids:
                     self.wake(uid)
 
 
-def snapshots_within(seen: Observed | None) -> frozenset[str]:
-    """Return the storage classes of a machine's disks, where it has snapshots.
+def _among(others: list[_Kind], asked: _Question) -> Obstacle | None:
+    """Return what keeps a machine from all hosts that have what it asks for."""
+    if not others:
+        return Obstacle(NO_OTHER_HOST, NOT_WHAT_IT_ASKS)
+    safe = [kind for kind in others if kind.encrypts or not asked.encrypted]
+    if not safe:
+        # Others have some: whoever chooses a host says of each what it lacks.
+        return Obstacle(NO_OTHER_HOST, uncertified("no other host that has what it asks for has"))
+    if any(kind.gives(asked.cpu) for kind in safe):
+        return None
+    assert asked.cpu is not None, "any host has a CPU that nobody knows"
+    who = "no other host" if len(safe) == len(others) else "no other host that has certificates"
+    return Obstacle(
+        NO_OTHER_HOST,
+        f"{who} can give it the CPU that it has ({asked.cpu.model}): set spec.libvirt.cpuModel of "
+        "the Hosts to one that all have",
+    )
 
-    Of a disk that was plugged in after all of them too: with snapshots no disk is copied.
-    """
-    if seen is None or not seen.snapshots:
-        return frozenset()
-    plugged = (each for each in seen.volumes if each.attachment not in APART)
-    return frozenset(("", *(each.storage_class or "" for each in plugged)))
+
+def _discard(index: dict[K, set[str]], key: K, name: str) -> None:
+    index[key].discard(name)
+    if not index[key]:
+        del index[key]
 
 
 def _kind(host: DeclaredHost | None) -> _Kind | None:
@@ -212,13 +295,3 @@ def _storage(host: DeclaredHost | None) -> _Storage:
         return NO_STORAGE
     places = {each.storage_class: each.id for each in host.rooms} | {"": host.own_storage}
     return _Storage(host.storage_ids, frozenset(each for each in places.items() if each[1]))
-
-
-def _no_such_cpu(cpu: Cpu | None, safe: Sequence[_Kind], others: Sequence[_Kind]) -> Obstacle:
-    assert cpu is not None, "any host has a CPU that nobody knows"
-    who = "no other host" if len(safe) == len(others) else "no other host that has certificates"
-    return Obstacle(
-        NO_OTHER_HOST,
-        f"{who} can give it the CPU that it has ({cpu.model}): set spec.libvirt.cpuModel of the "
-        "Hosts to one that all have",
-    )

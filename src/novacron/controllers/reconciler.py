@@ -78,8 +78,7 @@ class MachineReconciler:
     async def reconcile(self, machine: Machine) -> Round:
         """Take one machine as far as it goes now."""
         if machine.deleting:
-            done = await self._removed(machine)
-            return _forgotten(machine) if machine.abandoned and _is_out_of_reach(done) else done
+            return await self._removed(machine)
         try:
             if (moved := await self._moved(machine)) is not None:
                 return moved
@@ -144,16 +143,18 @@ class MachineReconciler:
 
     async def _removed(self, machine: Machine) -> Round:
         """Remove a machine from wherever it may be, from its own host last."""
+        written_off = machine.abandoned and self.drivers.is_written_off(machine.ref.host)
         try:
             if (withdrawn := await self._withdrawn(machine)) is not None:
                 return replace(withdrawn, outcomes={REMOVED: _withdrawing(withdrawn)})
         except DriverError as error:
             return Round({REMOVED: _silent(error)})
         elsewhere = machine.leftovers | ({machine.move.target} if machine.move else frozenset())
-        for host in sorted(elsewhere - {machine.host or ""}):
+        for host in sorted(elsewhere - {machine.ref.host}):
             if waits := await removed_from(machine, host, self.drivers, self.may_act):
                 return Round({REMOVED: waits})
-        return await self._steps(machine, DELETION)
+        done = await self._steps(machine, DELETION)
+        return _forgotten(machine) if written_off and _is_out_of_reach(done) else done
 
     async def _withdrawn(self, machine: Machine) -> Round | None:
         """Have a machine that is to be removed be where it is, and on no way; None once it is."""

@@ -12,7 +12,7 @@ from novacron.controllers.voyage import AT_ONCE, LATER, SOON, Sight, Silent, Voy
 from novacron.core.driver import Driver
 from novacron.core.errors import Busy, DriverError, Unreachable
 from novacron.core.machine import Observed
-from novacron.core.migration import HOST_BACK, HOST_LOST, LiveMigration
+from novacron.core.migration import DISKS_OUT_OF_REACH, HOST_BACK, HOST_LOST, LiveMigration
 from novacron.core.move import MoveResult
 from novacron.core.report import MIGRATING
 
@@ -54,14 +54,16 @@ class Recovery(Voyage):
         if seen is None or seen.abandoned:  # no guest was there yet
             return await self._anew(target, driver, seen)
         if self.move.target in self.machine.unreached:  # it came after all, unnoticed
-            await target.arrived(self._plan(), None, live=False)
+            await target.arrived(self._plan(), None)
         return self._created(seen)
 
     async def _anew(self, target: LiveMigration, driver: Driver, seen: Observed | None) -> Round:
         """Make it there, unless its host came back, or some disk went out of reach, meanwhile."""
         if not self._is_source_off:
             return self._give_up(HOST_BACK, self._source_is_back())
-        if (disk := await target.out_of_reach(self._plan())) is not None:
+        # One that was lost with its host before anybody saw it there has no disk to lose.
+        disk = None if self.machine.unseen else await target.out_of_reach(self._plan())
+        if disk is not None:
             return self._out_of_reach(disk, begun=seen is not None)
         return await self._create(driver)
 
@@ -117,5 +119,5 @@ class Recovery(Voyage):
         stays = f"does not begin anew, though host {self.move.source} is off: {message}"
         self._tell("MigrationFailed", stays, warning=True)
         if begun:
-            return self._give_up("DisksOutOfReach", message)
-        return self._end(None, MoveResult.FAILED, "DisksOutOfReach", message)
+            return self._give_up(DISKS_OUT_OF_REACH, message)
+        return self._end(None, MoveResult.FAILED, DISKS_OUT_OF_REACH, message)

@@ -18,9 +18,9 @@ __all__ = ["is_over", "order_for", "relocate"]
 
 
 def order_for(machine: Machine) -> Move | None:
-    """Return the order that a request becomes; None where there is none, or one is under way."""
-    request = machine.move_request
-    if request is None or machine.relocation is not None or machine.move_cancelled:
+    """Return the order that a request becomes; None where there is none, or one is on record."""
+    request, on_record = machine.move_request, machine.relocation is not None or machine.move_over
+    if request is None or on_record or machine.move_cancelled:
         return None
     return Move(uuid4().hex[:12], "", request.to or "", why="asked for")
 

@@ -1,16 +1,19 @@
 """Keeps the snapshots that a machine's owner wants: on demand, by schedule, and no more.
 
 Runs after the steps of a machine and never stops them: a snapshot that cannot be taken is told by
-a condition of its own. One thing is done in a round; the next round sees what became of it.
+a condition of its own. One thing is done in a round; the next round sees what became of it. What
+cannot be done is in the way of nothing else: a backup by schedule hangs on nobody's request.
 """
 
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from novacron.controllers.round import Scope
 from novacron.core.conditions import Condition
 from novacron.core.driver import Accepted
-from novacron.core.errors import Busy, DriverError
+from novacron.core.errors import Busy, DriverError, Unreachable
 from novacron.core.quantity import format_bytes
 from novacron.core.schedule import Due, due
 from novacron.core.snapshot import (
@@ -24,9 +27,8 @@ from novacron.core.snapshot import (
     scheduled_name,
     surplus,
 )
-from novacron.core.steps import Blocked
 
-__all__ = ["Tended", "protect", "tend"]
+__all__ = ["TROUBLE_AGAIN", "Tended", "listed", "tend"]
 
 CONDITION = "Snapshotted"
 SOON = timedelta(milliseconds=500)
@@ -51,6 +53,7 @@ class _Turn:
     since: datetime | None = None
     due: Due | None = None
     claim: Condition | None = None
+    failed: dict[str, DriverError] = field(default_factory=dict)
     again: list[timedelta] = field(default_factory=list)
 
     @property
@@ -71,6 +74,11 @@ class _Turn:
         accepted = await self.driver.remove_snapshot(self.scope.machine.ref, name)
         if await self._follow(accepted, f"removing snapshot {name}") and name not in self.there:
             self.scope.tell("SnapshotRemoved", f"removed snapshot {name}: {why}")
+
+    def has_failed(self, name: str, error: DriverError) -> None:
+        """Take note of what could not be done about a snapshot, and try it again later."""
+        self.failed[name] = error
+        self.again.append(error.after if isinstance(error, Busy) else TROUBLE_AGAIN)
 
     async def _follow(self, accepted: Accepted, what: str) -> bool:
         """See what became of an order; say whether nothing is under way any more."""
@@ -101,34 +109,10 @@ async def tend(scope: Scope) -> Tended:
         awaits_restore = wishes.to_restore is not None and scope.restored is None
         if not seen.changing and not awaits_restore:
             await _next_thing(turn)
-    except Busy as error:
-        turn.claim = Condition(CONDITION, "Unknown", error.reason, str(error))
-        turn.again.append(error.after)
-    except DriverError as error:
+    except Unreachable as error:
         turn.claim = _trouble(error)
         turn.again.append(TROUBLE_AGAIN)
     return Tended(_report(turn), min(turn.again, default=None))
-
-
-async def protect(scope: Scope) -> Blocked | None:
-    """Hold the deletion of a machine up while it has snapshots that must not go with it."""
-    wishes = scope.machine.snapshots
-    if not wishes.protect or scope.seen is None or not isinstance(scope.driver, Snapshots):
-        return None
-    there = await listed(scope.driver, scope)
-    for name in sorted(wishes.unwanted & set(there)):
-        scope.may_act()
-        await scope.driver.remove_snapshot(scope.machine.ref, name)
-        there = await listed(scope.driver, scope)
-    if not there:
-        return None
-    names = ", ".join(sorted(there)[:5]) + (", …" if len(there) > 5 else "")
-    return Blocked(
-        "SnapshotsProtected",
-        f"it has {len(there)} snapshots ({names}), and spec.snapshotPolicy.onDelete is Protect; "
-        "delete them, or set onDelete to Delete",
-        SOON if wishes.unwanted & set(there) else TROUBLE_AGAIN,
-    )
 
 
 async def listed(driver: Snapshots, scope: Scope) -> dict[str, Snapshot]:
@@ -137,27 +121,34 @@ async def listed(driver: Snapshots, scope: Scope) -> dict[str, Snapshot]:
 
 
 async def _next_thing(turn: _Turn) -> None:
-    wishes, there = turn.wishes, turn.there
-    if unwanted := sorted(wishes.unwanted & set(there)):
-        return await turn.remove(unwanted[0], "asked for")
-    lost = {each.name for each in wishes.kept} - set(there)
-    if missing := [each for each in wishes.wanted if each.name not in there.keys() | lost]:
-        return await turn.take(missing[0])
-    if wishes.policy is None:
-        return None
-    if many := surplus(list(there), wishes.policy.retention):
-        return await turn.remove(many[0], f"{wishes.policy.retention} are kept")
-    if turn.due is not None and turn.due.run is not None:
-        await _make_run(turn, turn.due.run, memory=wishes.policy.memory)
-    return None
+    """Do the first thing that can be done, or see how far it is."""
+    for name, do in _to_do(turn):
+        try:
+            await do()
+        except Unreachable:
+            raise
+        except DriverError as error:
+            turn.has_failed(name, error)
+        else:
+            return
 
 
-async def _make_run(turn: _Turn, run: datetime, *, memory: bool) -> None:
-    name = scheduled_name(run)
-    if name not in turn.there:
-        await turn.take(SnapshotOrder(name, memory))
-    if name in turn.there:
-        turn.since = run
+def _to_do(turn: _Turn) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
+    """Return what is to be done about which snapshot, first what makes room."""
+    wishes, there = turn.wishes, frozenset(turn.there)
+    for name in sorted(wishes.unwanted & there):
+        yield name, partial(turn.remove, name, "asked for")
+    if wishes.policy is not None:
+        for name in surplus(list(there), wishes.policy.retention):
+            yield name, partial(turn.remove, name, f"{wishes.policy.retention} are kept")
+        if turn.due is not None and turn.due.run is not None:
+            order = SnapshotOrder(scheduled_name(turn.due.run), wishes.policy.memory)
+            if order.name not in there:
+                yield order.name, partial(turn.take, order)
+    lost = {each.name for each in wishes.kept} - there
+    for order in wishes.wanted:
+        if order.name not in there | lost:
+            yield order.name, partial(turn.take, order)
 
 
 def _read_clock(turn: _Turn) -> None:
@@ -181,6 +172,8 @@ def _read_clock(turn: _Turn) -> None:
 def _report(turn: _Turn) -> SnapshotReport:
     wishes, scope = turn.wishes, turn.scope
     there = tuple(_kept(each) for each in turn.there.values())
+    run = turn.due.run if turn.due else None
+    was_made = run is not None and scheduled_name(run) in turn.there
     ordered = {order.name for order in wishes.wanted}
     # One that was asked for and went away is never taken anew: it would be another one.
     lost = tuple(
@@ -188,7 +181,7 @@ def _report(turn: _Turn) -> SnapshotReport:
         for each in wishes.kept
         if each.name in ordered and each.name not in turn.there
     )
-    claim = turn.claim
+    claim = _claim(turn)
     if claim is None and lost:
         names = ", ".join(each.name for each in lost)
         claim = Condition(
@@ -199,9 +192,23 @@ def _report(turn: _Turn) -> SnapshotReport:
         claim=claim,
         restored=scope.restored or wishes.restored,
         followed=str(wishes.policy.schedule) if wishes.policy else "",
-        since=turn.since,
+        since=run if was_made else turn.since,
         next_run=turn.due.again if turn.due else None,
     )
+
+
+def _claim(turn: _Turn) -> Condition | None:
+    """Say what cannot be done, each by the name of its snapshot; else what is under way."""
+    for_now = {name: why for name, why in turn.failed.items() if isinstance(why, Busy)}
+    for_long = {name: why for name, why in turn.failed.items() if name not in for_now}
+    if turn.claim is not None and not for_long:
+        return turn.claim
+    failed = for_long or for_now
+    if not failed:
+        return None
+    said = "; ".join(f"snapshot {name}: {why}" for name, why in failed.items())
+    reason = next(iter(failed.values())).reason
+    return Condition(CONDITION, "False" if for_long else "Unknown", reason, said)
 
 
 def _as_it_was(scope: Scope, claim: Condition | None = None) -> SnapshotReport:

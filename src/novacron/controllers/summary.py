@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
-from novacron.controllers.prospects import Obstacle
 from novacron.controllers.round import PENDING, Round
+from novacron.controllers.tied import Obstacle
 from novacron.core.change import REASONS, How, told, worst
 from novacron.core.conditions import Condition, condition_of, merge_conditions
 from novacron.core.machine import Machine, Observed

@@ -31,7 +31,7 @@ async def reclaim(scope: Scope) -> Outcome:
         for volume in scope.machine.volumes
         if volume.reclaim is Reclaim.DELETE and volume.existing is None
     ]
-    free = [volume.name for volume in doomed if not _stays(scope, volume)]
+    free = [volume for volume in doomed if not _stays(scope, volume)]
     if free and isinstance(scope.driver, VolumeKeeping):
         scope.may_act()
         await scope.driver.reclaim(scope.machine.ref, free)

@@ -190,3 +190,6 @@ class Drivers(Protocol):
 
     def is_fenced(self, host: str) -> bool:
         """Say whether somebody made sure that the host is off and stays so."""
+
+    def is_written_off(self, host: str) -> bool:
+        """Say whether the owner of a machine is enough to forget what a silent host has of it."""

@@ -153,6 +153,9 @@ class MachinePlan:
             parts = (parts, self.media.install)
         if not self.may_move:
             parts = (parts, "stays")
+        if self.user_data:
+            # With the machine's own, or who reads recipes could tell who has the same secret.
+            parts = (parts, self.ref.uid, self.user_data)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
@@ -259,7 +262,8 @@ class Machine:
     """A machine as its owner declared it, with what was recorded about it so far.
 
     ``wanted`` is what it takes of a host, all volumes included, also those that were taken off it,
-    of which ``detached_mib`` are on the host's own storage. ``host``, ``reserved`` and ``devices``
+    of which ``detached_mib`` are on the host's own storage; ``awaiting_restart`` are the classes of
+    those that its guest gets with a restart. ``host``, ``reserved`` and ``devices``
     are the placer's word, and ``placed_because`` its reason: no machine is made before they are
     recorded, and only what is reserved is ever asked of a driver. ``refused_hosts`` had no room for
     it after all; ``conditions`` and ``usage`` are what was last written.
@@ -271,9 +275,9 @@ class Machine:
     ``only_host`` and ``leaving`` narrow down where it may be placed, and so does ``keeps_cpu``: it
     goes on running with the CPU that it was started with, which ``guest_cpu`` is the word for.
 
-    ``promised`` says that its host was only decided on: nobody wrote of it that it is there.
-    ``made_by`` tells what it was made by from whatever else its host's address may come to mean.
-    ``abandoned`` says that it may be forgotten when it is deleted and cannot be reached.
+    ``promised``: its host was only decided on, nobody wrote of it that it is there. ``unseen``: no
+    host was ever seen to have it. ``abandoned``: it may be forgotten when it is deleted and out of
+    reach. ``made_by`` tells its maker from whatever else its host's address may come to mean.
     """
 
     uid: str
@@ -298,6 +302,7 @@ class Machine:
     hooks: Hooks = NO_HOOKS
     volumes: tuple[Volume, ...] = ()
     detached_mib: int = 0
+    awaiting_restart: frozenset[str | None] = frozenset()
     live_migration_allowed: bool = True
     restart_allowed: bool = True
     restart_at_once: bool = False
@@ -305,6 +310,7 @@ class Machine:
     promised: bool = False
     made_by: str = ""
     abandoned: bool = False
+    unseen: bool = False
     reserved: Resources | None = None
     devices: tuple[HostDevice, ...] = ()
     placed_because: str = ""

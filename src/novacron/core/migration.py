@@ -15,6 +15,8 @@ from novacron.core.move import MovePolicy, MoveProgress
 __all__ = [
     "CPU_INCOMPATIBLE",
     "DEVICES_STAY",
+    "DISKS_OUT_OF_REACH",
+    "DISK_LOST",
     "HAS_DEVICES",
     "HAS_SNAPSHOTS",
     "HOST_BACK",
@@ -23,6 +25,7 @@ __all__ = [
     "NOT_ALLOWED",
     "NO_CERTIFICATES",
     "NO_OTHER_HOST",
+    "VOLUMES_AWAIT_RESTART",
     "Destination",
     "LiveMigration",
     "Luggage",
@@ -35,6 +38,9 @@ NO_OTHER_HOST = "NoOtherHost"
 CPU_INCOMPATIBLE = "CpuIncompatible"
 HAS_DEVICES = "HasDevices"
 HAS_SNAPSHOTS = "HasSnapshots"
+DISKS_OUT_OF_REACH = "DisksOutOfReach"
+DISK_LOST = "DiskLost"
+VOLUMES_AWAIT_RESTART = "VolumesAwaitRestart"
 HOST_BACK = "HostBack"
 HOST_LOST = "HostLost"
 NOT_ALLOWED = "NotAllowed"
@@ -101,7 +107,7 @@ class LiveMigration(Protocol):
         """Tell how far a machine is that is being sent; None where none is."""
 
     async def cancel_move(self, ref: MachineRef) -> None:
-        """Have the machine stay; to be repeated until it is no longer being sent.
+        """Have the machine stay with all it has; to be repeated until it is no longer being sent.
 
         One that is about to be sent may not be stopped yet, and one that is there has gone.
         """
@@ -116,12 +122,10 @@ class LiveMigration(Protocol):
     async def welcome(self, plan: MachinePlan, luggage: Luggage) -> Destination:
         """Make ready for the machine; Busy while that takes time."""
 
-    async def arrived(
-        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
-    ) -> MoveProgress:
+    async def arrived(self, plan: MachinePlan, luggage: Luggage | None) -> MoveProgress:
         """Make a machine that has come one of the host's own, set up as the plan says.
 
-        Returns what it took, where that is known. One that did not come live is off then.
+        Returns what it took, where that is known. One that was sent while it was off is off then.
         """
 
     async def out_of_reach(self, plan: MachinePlan) -> str | None:

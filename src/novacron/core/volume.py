@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APART",
+    "COMMON",
     "IN_USE_AGAIN",
     "Access",
     "Attachment",
@@ -45,6 +46,10 @@ class Access(StrEnum):
     READ_ONLY = "ReadOnlyMany"
     MANY = "ReadWriteMany"
     ONE_POD = "ReadWriteOncePod"
+
+
+# Of these several machines may have one, so that a copy would be another volume.
+COMMON = frozenset({Access.READ_ONLY, Access.MANY})
 
 
 class Reclaim(StrEnum):
@@ -165,8 +170,8 @@ class VolumeKeeping(Protocol):
     async def kept_volumes(self, host: str) -> Sequence[KeptVolume]:
         """Tell of every volume whose machine is gone."""
 
-    async def reclaim(self, ref: "MachineRef", volumes: Iterable[str]) -> None:
-        """Delete volumes that were made for a machine, by their names; it is gone by now.
+    async def reclaim(self, ref: "MachineRef", volumes: "Iterable[Volume]") -> None:
+        """Delete volumes that were made for a machine; it is gone by now.
 
         One that another machine has meanwhile is that one's, and stays.
         """

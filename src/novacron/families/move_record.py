@@ -121,12 +121,27 @@ def with_move(obj: Object, move: Move, seal: Seal = UNCHECKED) -> Object:
     }
     if move.devices:
         record["devices"] = written_devices(move.devices)
-    return _annotated(without_move(obj), {MOVE: seal.closed(PURPOSE, record)})
+    asked = dict.fromkeys((MIGRATE_TO, STOP_ALLOWED, MIGRATE_CANCEL))
+    return _annotated(obj, asked | {MOVE: seal.closed(PURPOSE, record)})
 
 
 def without_move(obj: Object) -> Object:
-    """Return the object without request, cancellation and record."""
-    return _annotated(obj, dict.fromkeys((MIGRATE_TO, STOP_ALLOWED, MIGRATE_CANCEL, MOVE)))
+    """Return the object without what was answered, which may be cancelled too.
+
+    Where there is a record that is the move which is over: what was asked for meanwhile is still
+    to be answered, unless the move has met it. Where there is none it is the request.
+    """
+    answered = [MOVE, MIGRATE_CANCEL]
+    if MOVE not in (obj["metadata"].get("annotations") or {}) or _is_met(obj):
+        answered += [MIGRATE_TO, STOP_ALLOWED]
+    return _annotated(obj, dict.fromkeys(answered))
+
+
+def _is_met(obj: Object) -> bool:
+    """Say whether the machine has just come to where it was asked to meanwhile, if it was."""
+    request, written = request_of(obj), (obj.get("status") or {}).get("migration") or {}
+    came = written.get("result") == MoveResult.SUCCEEDED
+    return request is None or (came and request.to in (None, written.get("targetNode")))
 
 
 def _annotated(obj: Object, changes: dict[str, str | None]) -> Object:

@@ -180,7 +180,13 @@ class Cache:
         if version <= (entry.version if entry else self._floor(key)):
             return False
         obj["metadata"].pop("managedFields", None)
-        self._entries[key] = _Entry(version, orjson.dumps(obj))
+        try:
+            data = orjson.dumps(obj)
+        except TypeError as error:
+            # Some kinds let their users nest what they like. Nobody else's objects wait for that.
+            log.error("%s %s cannot be kept: %s", self.resource.kind, key, error)
+            return False
+        self._entries[key] = _Entry(version, data)
         return True
 
     def _floor(self, key: Key) -> int:

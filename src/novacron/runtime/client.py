@@ -26,6 +26,7 @@ from novacron.runtime.errors import (
     error_from,
 )
 from novacron.runtime.http_lines import Lines
+from novacron.runtime.nesting import loads
 from novacron.runtime.request import Request
 from novacron.runtime.resource import Object, Resource
 from novacron.runtime.transport import Transport
@@ -257,7 +258,7 @@ class Client:
 
     @staticmethod
     def _event(line: bytes) -> WatchEvent:
-        event = orjson.loads(line)
+        event = loads(line)
         try:
             kind, obj = event["type"], event["object"]
         except (KeyError, TypeError) as error:
@@ -269,10 +270,9 @@ class Client:
     async def _object(self, request: Request) -> Object:
         body = await self.send(request)
         try:
-            answer: Object = orjson.loads(body)
+            return loads(body)
         except orjson.JSONDecodeError as error:
             raise ApiError(f"the API server's answer is not JSON: {error}") from error
-        return answer
 
     async def send(self, request: Request) -> bytes:
         """Send a request until it is answered or patience ends; raise ApiError otherwise.

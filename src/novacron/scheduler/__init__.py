@@ -12,6 +12,7 @@ from novacron.scheduler.engine import (
     devices_on,
     fits,
     overdrawn,
+    suited,
     unwelcome,
 )
 from novacron.scheduler.explain import Rated, Refusal, one_line, rated, refusals
@@ -32,5 +33,6 @@ __all__ = [
     "overdrawn",
     "rated",
     "refusals",
+    "suited",
     "unwelcome",
 ]

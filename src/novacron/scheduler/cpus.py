@@ -13,6 +13,7 @@ class CpuIndex:
 
     def __init__(self) -> None:
         self._rows: dict[Cpu, set[int]] = {}
+        self._named: dict[str, Cpu] = {}
         self._ratings: NDArray[np.float64] | None = None
 
     def change(self, row: int, old: Cpu | None, new: Cpu | None) -> None:
@@ -23,13 +24,14 @@ class CpuIndex:
         if old is not None:
             self._rows[old].discard(row)
             if not self._rows[old]:
-                del self._rows[old]
+                del self._rows[old], self._named[old.key]
         if new is not None:
             self._rows.setdefault(new, set()).add(row)
+            self._named[new.key] = new
 
     def called(self, key: str) -> Cpu | None:
         """Return the CPU that a word stands for, if a host has it."""
-        return next((cpu for cpu in self._rows if cpu.key == key), None)
+        return self._named.get(key)
 
     def unable(self, cpu: Cpu, size: int) -> NDArray[np.bool_]:
         """Return the rows on which a guest that runs with a CPU could not go on."""

@@ -15,7 +15,7 @@ from novacron.core.host import Host
 from novacron.core.machine import Machine, Resources
 from novacron.scheduler.cpu_filter import kept_cpu
 from novacron.scheduler.filter import Asked, Refused
-from novacron.scheduler.filters import FILTERS, WISHES
+from novacron.scheduler.filters import FILTERS, LASTING, WISHES
 from novacron.scheduler.nearness import company_view
 from novacron.scheduler.scores import SCORES, Ratings
 from novacron.scheduler.storage_filter import named
@@ -31,6 +31,7 @@ __all__ = [
     "devices_on",
     "fits",
     "overdrawn",
+    "suited",
     "unwelcome",
 ]
 
@@ -186,6 +187,20 @@ def unwelcome(table: HostTable, machine: Machine, host: str) -> str | None:
             assert there is not None
             return wish.phrase(asked, Refused([there], np.array([row]), table.free[:, [row]]))
     return None
+
+
+def suited(table: HostTable, machine: Machine) -> frozenset[str]:
+    """Return the hosts that have what a machine asks for of what seldom changes.
+
+    Room, cordons, taints and the company of other machines come and go.
+    """
+    asked, mask = Asked(machine), ~table.vacant
+    for each in LASTING:
+        refused = each.refuses(table, asked)
+        if refused is not None:
+            mask &= ~refused
+    found = (table.hosts[row] for row in np.flatnonzero(mask))
+    return frozenset(host.name for host in found if host is not None)
 
 
 def fits(table: HostTable, uid: str, host: str, size: Resources) -> str | None:

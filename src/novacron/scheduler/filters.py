@@ -11,7 +11,7 @@ from novacron.scheduler.offer_filters import OFFER_FILTERS
 from novacron.scheduler.storage_filter import STORAGE
 from novacron.scheduler.table import CPU, DISK, MEMORY, HostTable, Mask
 
-__all__ = ["FILTERS", "WISHES"]
+__all__ = ["FILTERS", "LASTING", "WISHES"]
 
 
 def _unready(table: HostTable, _: Asked) -> Mask:
@@ -124,5 +124,7 @@ FILTERS: tuple[Filter, ...] = (
     Filter("Disk", _too_little_disk, _say_too_little_disk),
     STORAGE,
 )
+# Those that say the same of a host for as long as nobody equips it otherwise.
+LASTING = (*(each for each in HOST_FILTERS if each.name != "Taints"), *OFFER_FILTERS)
 # The names of those that say where the machine's owner wants it.
 WISHES = frozenset({"Selector", "NodeAffinity", "PodAffinity", "PodAntiAffinity"})

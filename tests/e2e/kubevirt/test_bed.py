@@ -106,8 +106,7 @@ def test_a_claim_waits_for_as_long_as_it_is_held(kubevirt: KubeVirtBed) -> None:
     body["metadata"]["annotations"] = {HOLD: "true"}
     kubevirt.create("persistentvolumeclaims", body)
     kubevirt.create("virtualmachines", virtual_machine("stuck", "stuck-root"))
-    waiting = "WaitingForVolumeBinding"
-    kubevirt.wait("it does not wait", lambda: kubevirt.printable("stuck") == waiting)
+    kubevirt.wait("it does not wait", lambda: kubevirt.awaits_claims("stuck"))
     kubevirt.annotate("persistentvolumeclaims", "stuck-root", HOLD, None)
     kubevirt.instance("stuck")
 

@@ -305,7 +305,7 @@ def test_a_machine_that_is_deleted_while_it_is_made_leaves_nothing(
     spec = {"disks": disks, "cloudInit": {"userData": "#cloud-config\n"}}
     uid = stage.declare(name, **spec)["metadata"]["uid"]
     reached = {
-        "claims wait": lambda: stage.bed.printable(name) == "WaitingForVolumeBinding",
+        "claims wait": lambda: stage.bed.awaits_claims(name),
         "guest waits": lambda: stage.bed.get("virtualmachines", name),
         "class is missing": lambda: stage.bed.get("persistentvolumeclaims", f"{name}-root"),
     }

@@ -85,6 +85,7 @@ class FleetStage:
     def run(self, name: str, *, number: int = 0, **more: Any) -> Object:
         """Have a guest run that counts, on the first host unless it is to be the other."""
         policy, networks = more.pop("policy", None), more.pop("networks", [{"name": "default"}])
+        labels = more.pop("labels", {})
         with self.cordoned(self.hosts[1 - number]):
             size = {"cpu": 1, "memory": "512Mi", "disk": "256Mi"} | more
             body = virtual_machine(
@@ -94,6 +95,7 @@ class FleetStage:
                 networks=networks,
                 **size,
             )
+            body["spec"]["template"]["metadata"] = {"labels": labels}
             if policy:
                 body["spec"]["migrationPolicy"] = policy
             self.scene.api.create(body)

@@ -138,8 +138,10 @@ def test_an_operator_that_is_killed_while_they_are_put_away_loses_none(stage: Fl
 
 
 @pytest.mark.parametrize("stage", ["novacron"], indirect=True)
-def test_a_machine_whose_disks_would_be_copied_stays_with_its_snapshots(stage: FleetStage) -> None:
-    """A copy has only what the guest sees: it says so beforehand, and what to do when asked.
+def test_a_machine_whose_disks_are_copied_takes_its_snapshots_along_only_when_it_may_be_stopped(
+    stage: FleetStage,
+) -> None:
+    """Else it says so beforehand, and what to do when asked.
 
     That both hosts see some other storage is of no help.
     """
@@ -155,9 +157,18 @@ def test_a_machine_whose_disks_would_be_copied_stays_with_its_snapshots(stage: F
     done = stage.scene.until("homely", lambda obj: result(obj) == "Failed")
     migration = done["status"]["migration"]
     assert migration["reason"] == "HasSnapshots"
-    assert "delete the snapshots first" in migration["message"]
+    assert "let it be stopped (--stop-allowed)" in migration["message"]
     assert stage.guests(obj) == [0]
-    require_going_back(stage, obj, 0)
+    drain = {"spec": {"drain": {"stopAllowed": True}}}
+    stage.scene.api.patch_host(stage.hosts[0], drain)
+    stage.scene.until_host(
+        stage.hosts[0], lambda obj: condition(obj, "Drained").get("status") == "True"
+    )
+    told = stage.scene.until_running("homely")
+    assert stage.guests(obj) == [1]
+    assert names(told) == {"disks", "memory"}
+    require_going_back(stage, obj, 1)
+    stage.scene.api.patch_host(stage.hosts[0], {"spec": {"drain": None}})
 
 
 def test_a_machine_that_begins_anew_has_its_snapshots(stage: FleetStage) -> None:

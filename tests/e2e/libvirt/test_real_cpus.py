@@ -1,10 +1,6 @@
 """Real guests that cannot go on elsewhere, because they would miss something of their CPU."""
 
-import subprocess
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -12,8 +8,9 @@ from api import Api
 from e2e.conftest import Stage
 from e2e.libvirt.moving import FleetStage, result
 from fleet import daemon_of
+from lesser_qemu import lesser_qemu
 from machines import Object, condition
-from novacron.localcluster.hypervisor import Fleet, Hypervisor
+from novacron.localcluster.hypervisor import Fleet
 from operators import RunningOperator
 from rights import ROOT
 
@@ -21,20 +18,6 @@ pytestmark = [
     pytest.mark.full,
     pytest.mark.skipif(not ROOT, reason="hosts of their own need root"),
 ]
-
-QEMU = "/usr/bin/qemu-system-x86_64"
-# A QEMU that gives every guest one feature less than it is asked for.
-LESSER = """#!/bin/bash
-args=() before=
-for each in "$@"; do
-    [ "$before" = -cpu ] && args+=("$each,-cx16") || args+=("$each")
-    before=$each
-done
-export QEMU_MODULE_DIR=/usr/lib/x86_64-linux-gnu/qemu
-# It looks for its files beside itself.
-for each in /usr/share/qemu /usr/share/seabios /usr/lib/ipxe/qemu; do args+=(-L "$each"); done
-exec {real} "${{args[@]}}"
-"""
 
 
 @pytest.fixture
@@ -109,36 +92,12 @@ def test_a_host_says_that_it_has_no_such_cpu(scene: Stage, fleet: Fleet) -> None
     assert "spec.libvirt.cpuModel" in condition(told, "Ready")["message"]
 
 
-@contextmanager
-def lesser(host: Hypervisor) -> Iterator[None]:
-    """Have a host's QEMU give less than anybody was told."""
-    with tempfile.TemporaryDirectory(prefix="nova-lesser-") as directory:
-        Path(directory).chmod(0o755)  # QEMU runs as a user of its own
-        with _put_before(host, Path(directory) / "qemu", Path(directory) / "lesser"):
-            yield
-
-
-@contextmanager
-def _put_before(host: Hypervisor, real: Path, wrapper: Path) -> Iterator[None]:
-    real.touch()
-    wrapper.write_text(LESSER.format(real=real))
-    wrapper.chmod(0o755)
-    inside = ["nsenter", f"--mount=/proc/{daemon_of(host).pid}/ns/mnt", "--"]
-    for command in (["mount", "--bind", QEMU, str(real)], ["mount", "--bind", str(wrapper), QEMU]):
-        subprocess.run([*inside, *command], check=True)
-    try:
-        yield
-    finally:
-        for place in (QEMU, str(real)):
-            subprocess.run([*inside, "umount", "-l", place], check=True)
-
-
 def test_a_guest_that_only_libvirt_refuses_runs_on_where_it_was(scene: Stage, fleet: Fleet) -> None:
     """Nobody could tell beforehand; the reason does, and a drain does not try again and again."""
     stage = FleetStage.declared(scene, fleet, "shared")
     obj = stage.run("trusting")
     before = stage.tick(obj, 0)
-    with lesser(fleet.hosts[1]):
+    with lesser_qemu(daemon_of(fleet.hosts[1]).pid):
         failed = answer(stage, "trusting", migrate_to=stage.hosts[1])
         assert (failed["result"], failed["reason"]) == ("Failed", "CpuIncompatible"), failed
         assert "cx16" in failed["message"]

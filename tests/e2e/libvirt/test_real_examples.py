@@ -10,11 +10,14 @@ import yaml
 
 from e2e.libvirt.conftest import LibvirtStage
 from e2e.libvirt.moving import FleetStage
+from e2e.libvirt.test_real_machine import said
 from e2e.libvirt.test_real_snapshots import Person
 from e2e.test_hooks import because, careful
 from e2e.test_moves import REPOSITORY, novacron
-from machines import condition
+from inside_guest import agent_answers, inside
+from machines import Object, condition
 from novacron.core.schedule import Schedule
+from operators import eventually
 from pseudo_terminal import PseudoTerminal
 from rights import ROOT
 
@@ -47,6 +50,40 @@ def test_the_example_of_hooks_waits_for_both_of_them(real: LibvirtStage) -> None
     assert real.domain(obj).isActive()
     real.scene.until("careful", lambda obj: obj["status"]["phase"] == "Stopped")
     assert not real.domain(obj).isActive()
+
+
+@pytest.mark.full
+def test_the_example_of_cloud_init_is_carried_out_and_not_again_after_a_restart(
+    real: LibvirtStage,
+) -> None:
+    """The guest has the key and the file, and says which part of it was none of its business."""
+    body = yaml.safe_load((REPOSITORY / "examples/24-cloud-init.yaml").read_text())
+    body["metadata"]["namespace"] = real.scene.namespace
+    body["spec"]["template"]["spec"]["nodeSelector"] = {"test/host": real.host}
+    obj = real.scene.api.create(body)
+    real.scene.until_running("furnished")
+    _was_carried_out_once(real, obj, boot=1)
+    real.patch("furnished", {"running": False})
+    real.scene.until("furnished", lambda obj: obj["status"]["phase"] == "Stopped")
+    real.patch("furnished", {"running": True})
+    real.scene.until_running("furnished")
+    _was_carried_out_once(real, obj, boot=2)
+
+
+def _was_carried_out_once(real: LibvirtStage, obj: Object, *, boot: int) -> None:
+    """What the guest has after some boot is what the example says."""
+    uid, domain = obj["metadata"]["uid"], real.domain(obj)
+    told = yaml.safe_load(obj["spec"]["template"]["spec"]["userData"])
+    eventually(lambda: f"boot={boot}\n" in said(real, uid), lambda: said(real, uid))
+    eventually(lambda: agent_answers(domain), lambda: said(real, uid))
+    keys = inside(domain, "cat /root/.ssh/authorized_keys").splitlines()
+    assert keys == told["ssh_authorized_keys"]
+    (file,) = told["write_files"]
+    assert inside(domain, f"stat -c %a {file['path']}") == "644"
+    # Written before the guest is switched off, which it has little time for.
+    lines = inside(domain, f"sync; cat {file['path']}").splitlines()
+    assert lines == [*file["content"].splitlines(), "It was set up as furnished."]
+    assert said(real, uid).count("user-data: ignored: users") == boot
 
 
 def test_the_example_of_snapshots_does_what_its_words_say(real: LibvirtStage) -> None:

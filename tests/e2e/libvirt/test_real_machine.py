@@ -41,9 +41,15 @@ def said(real: LibvirtStage, uid: str) -> str:
 
 def test_a_guest_boots_obeys_and_goes(real: LibvirtStage) -> None:
     """One boot for all that needs a guest which listens."""
-    script = "#!/bin/sh\necho first words of $(hostname)\n"
-    obj = real.create("hello", networks=[{"name": "default"}], userData=script)
+    script = "#!/bin/sh\necho {} words of $(hostname)\n".format
+    made = {"networks": [{"name": "default"}], "userData": script("last")}
+    obj = real.create("hello", running=False, **made)
     uid = obj["metadata"]["uid"]
+    real.scene.until("hello", lambda obj: (obj.get("status") or {}).get("phase") == "Stopped")
+    # Until it has started for the first time its owner may think of something else.
+    real.patch("hello", {"template": {"spec": {"userData": script("first")}}})
+    assert "user data" in real.scene.until_event("hello", "Configured")["message"]
+    real.patch("hello", {"running": True})
     obj = real.scene.until("hello", lambda obj: "ipAddresses" in obj.get("status", {}))
     assert obj["status"]["phase"] == "Running"
     assert obj["status"]["vmID"] == uid
@@ -51,6 +57,7 @@ def test_a_guest_boots_obeys_and_goes(real: LibvirtStage) -> None:
     assert real.domain(obj).name() == f"{real.scene.namespace}.hello"
     eventually(lambda: "first words of hello" in said(real, uid), lambda: said(real, uid))
     eventually(lambda: "tick 1" in said(real, uid), lambda: said(real, uid))
+    assert "last words" not in said(real, uid)
 
     real.patch("hello", {"running": False})
     obj = real.scene.until("hello", lambda obj: obj["status"]["phase"] == "Stopped")

@@ -1,6 +1,8 @@
 """The specification's own machine on a real host that has all it asks for, but no GPU."""
 
+import re
 import subprocess
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,15 +10,16 @@ import libvirt
 import pytest
 import yaml
 
-from e2e.libvirt.conftest import LibvirtStage
+from e2e.libvirt.conftest import DEAF, LibvirtStage
 from e2e.libvirt.test_images import Cluster
 from e2e.libvirt.test_real_machine import said as said_by
 from e2e.libvirt.test_wires import Wired, wired  # noqa: F401 - a fixture
+from e2e.test_placement import explained
 from fleet import shared_fleet
 from guest_images import built_in
 from inside_guest import inside
 from libvirt_daemon import add_pool
-from machines import Object, condition
+from machines import Object, condition, virtual_machine
 from novacron.core.schedule import Schedule, due
 from operators import eventually
 
@@ -74,9 +77,9 @@ def furnish(wired: Wired, directory: Path) -> Cluster:  # noqa: F811
     return said
 
 
-def add_other_hosts(real: LibvirtStage) -> None:
+def add_other_hosts(real: LibvirtStage) -> list[str]:
     """Have two more real hosts: one with the labels and nothing else, one without them."""
-    for labels, host in zip((LABELS, {}), shared_fleet().hosts, strict=True):
+    return [
         real.scene.add_host(
             driver="libvirt",
             endpoint=host.uri,
@@ -85,6 +88,8 @@ def add_other_hosts(real: LibvirtStage) -> None:
             libvirt={"network": host.network},
             simulation=None,
         )
+        for labels, host in zip((LABELS, {}), shared_fleet().hosts, strict=True)
+    ]
 
 
 @pytest.mark.timeout(600)
@@ -95,7 +100,7 @@ def test_the_specifications_machine_runs_with_all_it_asks_for(
     """Verbatim but for namespace and, in the end, the GPU that no host here has."""
     real = wired.stage
     said = furnish(wired, tmp_path)
-    add_other_hosts(real)
+    bare, unmarked = add_other_hosts(real)
     manifest = yaml.safe_load(MANIFEST.read_text())
     manifest["metadata"]["namespace"] = real.scene.namespace
     real.scene.api.create(manifest)
@@ -114,8 +119,22 @@ def test_the_specifications_machine_runs_with_all_it_asks_for(
     assert obj["status"]["phase"] == "Running"
     assert obj["status"]["nodeName"] == real.host
     looks_right_inside(wired, obj)
+    refused = {
+        bare: "Storage: has no storage class fast-ssd in storageClasses of the Host",
+        unmarked: "Selector: lacks labels node.novacron.io/gpu=true, node.novacron.io/type=compute",
+    }
+    is_explained(real, obj, refused)
+    apart = another_stays_apart(real, manifest)
+    assert apart["status"]["nodeName"] == bare
+    refused = {
+        real.host: "PodAntiAffinity: has machines with app=web-server, which it must be apart from",
+        unmarked: "Selector: lacks label node.novacron.io/type=compute",
+    }
+    is_explained(real, apart, refused)
     has_its_snapshot(wired, obj)
 
+    # It is deaf, so it is waited for before it is stopped by force: meanwhile the other one stops.
+    real.scene.api.delete_machine(real.scene.namespace, "apart")
     real.patch("example-vm", {"running": False})
     real.scene.until("example-vm", lambda obj: obj["status"]["phase"] == "Stopped")
     assert "leaves gracefully" in said_by(real, obj["metadata"]["uid"])
@@ -125,6 +144,41 @@ def test_the_specifications_machine_runs_with_all_it_asks_for(
     (kept,) = (name for name in pool.listVolumes() if name.startswith("volume-"))
     pool.storageVolLookupByName(kept).delete()
     said.clear()
+
+
+def another_stays_apart(real: LibvirtStage, manifest: Object) -> Object:
+    """Have a small machine that may not be with the manifest's app, and return it.
+
+    Its rule is the manifest's own but for the app, so it has no topologyKey and means hosts.
+    """
+    spec = manifest["spec"]["template"]
+    affinity = deepcopy(spec["spec"]["affinity"])
+    (rule,) = affinity["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    rule["labelSelector"]["matchLabels"] = spec["metadata"]["labels"]
+    assert "topologyKey" not in rule
+    body = virtual_machine(
+        "apart",
+        real.scene.namespace,
+        memory="512Mi",
+        disk="256Mi",
+        nodeSelector={"node.novacron.io/type": "compute"},
+        affinity=affinity,
+    )
+    # What its guest does is of no matter here.
+    body["spec"]["template"]["spec"]["image"] = {"source": real.images.add("deaf.raw", DEAF)}
+    real.scene.api.create(body)
+    return real.scene.until_running("apart")
+
+
+def is_explained(real: LibvirtStage, obj: Object, refused: dict[str, str]) -> None:
+    """The command line says where a machine is with its scores there, and what refused it else."""
+    name, place = obj["metadata"]["name"], obj["status"]["nodeName"]
+    page = explained(real.scene, name)
+    assert page.startswith(f"{name} is on host {place}\nwhen it was placed: ")
+    scores = r"yes +\d\.\d\d +.*LeastAllocated \d\.\d\d, Balanced \d\.\d\d"
+    assert re.search(rf"^{place} +{scores}", page, re.MULTILINE), page
+    for host, why in refused.items():
+        assert re.search(rf"^{host} +no +- +{re.escape(why)}$", page, re.MULTILINE), page
 
 
 def looks_right_inside(wired: Wired, obj: Object) -> None:  # noqa: F811

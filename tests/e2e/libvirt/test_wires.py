@@ -29,20 +29,20 @@ MAP = {
     "tagged": {"type": "ovs", "bridge": "br-mgmt", "vlan": 42},
     "lan": {"type": "bridge", "bridge": "br-lan"},
 }
-EXAMPLE = Path(__file__).parents[3] / "examples" / "20-networks.yaml"
-MACHINE = yaml.safe_load(EXAMPLE.read_text())
+EXAMPLES = Path(__file__).parents[3] / "examples"
+MACHINE = yaml.safe_load((EXAMPLES / "20-networks.yaml").read_text())
 NETWORKS = MACHINE["spec"]["template"]["spec"]["networks"]
 LONG = "".join(f"line {number} of something long\n" for number in range(1800))
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample admin@example"
+TOLD = yaml.safe_load((EXAMPLES / "24-cloud-init.yaml").read_text())
+USER_DATA: str = TOLD["spec"]["template"]["spec"]["userData"]
+(KEY,) = yaml.safe_load(USER_DATA)["ssh_authorized_keys"]
 
 
 def instructions() -> str:
-    """Return user data of about 60 KiB: three times what some clouds take."""
+    """Return the example's user data and a file more: 60 KiB, three times what some clouds take."""
     content = "".join(f"      {line}\n" for line in LONG.splitlines())
-    return (
-        f"#cloud-config\nssh_authorized_keys: ['{KEY}']\n"
-        f"write_files:\n  - path: /srv/long\n    content: |\n{content}"
-    )
+    file = f"  - path: /srv/long\n    content: |\n{content}"
+    return USER_DATA.replace("write_files:\n", f"write_files:\n{file}")
 
 
 def counting(what: str) -> dict[str, object]:

@@ -81,6 +81,15 @@ def test_every_command_explains_itself(call):
 
 
 @pytest.mark.parametrize(
+    "group", ["", "vm", "vm snapshot", "host", "explain", "image", "volume", "crd", "operator"]
+)
+def test_what_is_said_of_a_command_in_a_list_is_said_to_its_end(call, group):
+    """It breaks off elsewhere before that what was written is lost."""
+    listed = call(*group.split(), "--help").stdout.partition("Commands:\n")[2]
+    assert [line for line in listed.splitlines() if line.endswith("...")] == []
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ("no-such-command",),

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from novacron.cli.describe import description
-from novacron.cli.kinds import HOST_COLUMNS, MACHINE_COLUMNS
+from novacron.cli.kinds import HOST_COLUMNS, MACHINE_COLUMNS, OUT_OF_SERVICE
 from novacron.cli.options import Format
 from novacron.cli.output import age, coloured, show_list, show_object, table
 
@@ -82,6 +82,28 @@ def test_machines_and_hosts_without_a_status_can_be_shown(capsys):
     assert shown[1].split()[:4] == ["web", "Running", "local", "10.0.0.5"]
     assert shown[2].split() == ["new", "-", "-", "-", "-"]
     assert shown[4].split() == ["h", "-", "Unknown", "-", "-", "-", "-"]
+
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+FENCE = [{"key": "other", "effect": "NoSchedule"}, {"key": OUT_OF_SERVICE, "effect": "NoExecute"}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "shown"),
+    [
+        ({}, READY, "Ready"),
+        ({"unschedulable": True}, READY, "Ready,Unschedulable"),
+        ({"unschedulable": True, "drain": {}}, READY, "Ready,Draining"),
+        ({"taints": FENCE[:1]}, READY, "Ready"),
+        ({"taints": FENCE}, READY, "Ready,Fenced"),
+        ({"drain": {}}, {"node": {"taints": FENCE}}, "Unknown,Draining,Fenced"),
+    ],
+)
+def test_a_host_tells_all_that_somebody_has_said_of_it(capsys, spec, status, shown):
+    """Also that it is off, when it is back: the next time it is silent nobody is asked."""
+    item = {"metadata": {"name": "h"}, "spec": spec, "status": status}
+    show_object(Format.TABLE, item, HOST_COLUMNS)
+    assert capsys.readouterr().out.splitlines()[1].split()[2] == shown
 
 
 def test_an_empty_list_is_said_beside_the_output(capsys):

@@ -1,5 +1,6 @@
 """The caches and the ledger of one process, and an API server that takes whatever is written."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -132,5 +133,5 @@ async def _unmarked(_node: str) -> NodeMarks:
     return NodeMarks()
 
 
-async def _nowhere(_uid: str) -> None:
+async def _nowhere(_uid: str, _among: Collection[str] | None) -> None:
     """Nothing exists anywhere that is not recorded."""

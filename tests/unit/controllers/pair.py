@@ -62,6 +62,9 @@ class Hosts:
     def is_fenced(self, host: str) -> bool:
         return host in self.fenced
 
+    def is_written_off(self, host: str) -> bool:
+        return self.is_fenced(host)
+
     def may_act(self) -> None:
         """Allow every order, unless the lease was lost."""
         if self.lease is not None:

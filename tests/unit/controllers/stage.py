@@ -6,11 +6,14 @@ from pathlib import Path
 
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.round import Round
+from novacron.controllers.summary import summarise
+from novacron.core.conditions import Condition
 from novacron.core.driver import Driver
+from novacron.core.hooks import Hook, Hooks
 from novacron.core.machine import Machine, Power, Resources
 from novacron.drivers.simulation import SimulatedHost, SimulationDriver
 
-__all__ = ["World"]
+__all__ = ["Diary", "World"]
 
 SIZE = Resources(2, 1024, 10240)
 
@@ -59,6 +62,10 @@ class World:
         del host
         return False
 
+    def is_written_off(self, host: str) -> bool:
+        """Satisfy Drivers."""
+        return self.is_fenced(host)
+
     def change(self, **fields: object) -> None:
         """Have the owner change the machine."""
         self.machine = replace(self.machine, **fields)  # type: ignore[arg-type]
@@ -75,3 +82,33 @@ class World:
                 return done
             self.now += max(done.look_again, timedelta(milliseconds=1))
         raise AssertionError(f"never settles: {done}")
+
+
+@dataclass(slots=True)
+class Diary(World):
+    """A world in which what a round found out is written down, as the operator does."""
+
+    async def round(self) -> Round:
+        """Reconcile once and keep the conditions."""
+        done = await self.reconciler.reconcile(self.machine)
+        report = summarise(self.machine, done, self.now, write_usage=False)
+        self.machine = replace(self.machine, conditions=report.conditions)
+        return done
+
+    async def pass_by(self, seconds: float) -> Round:
+        """Let time pass, with a look each second."""
+        for _ in range(int(seconds)):
+            self.now += timedelta(seconds=1)
+            done = await self.round()
+        return done
+
+    @property
+    def ready(self) -> Condition:
+        """What the owner reads first."""
+        found = self.machine.condition("Ready")
+        assert found is not None
+        return found
+
+    def hooks(self, pre_start: Hook | None = None, pre_stop: Hook | None = None) -> None:
+        """Have the owner want hooks."""
+        self.change(hooks=Hooks(pre_start, pre_stop))

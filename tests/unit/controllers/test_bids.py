@@ -145,6 +145,15 @@ def test_a_machine_that_may_not_move_live_stays_unless_it_may_be_stopped(
     assert live_or_not(fixed, AGREED, None) is False
 
 
+def test_a_guest_without_one_of_its_volumes_stays_unless_it_may_be_stopped() -> None:
+    """It would leave the volume behind; stopped, it takes along all that it has."""
+    lacking = said("VolumesAwaitRestart", "it has a volume that its guest gets with a restart")
+    refused = live_or_not(lacking, ASKED, None)
+    assert isinstance(refused, Refused)
+    assert refused.reason == "VolumesAwaitRestart"
+    assert live_or_not(lacking, AGREED, None) is False
+
+
 @pytest.mark.parametrize("reason", ["NotAllowed", "NoCertificates"])
 def test_a_machine_moves_live_whose_owner_has_just_allowed_it(reason: str) -> None:
     """What its conditions say is of before."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from novacron.core.move import Move
 from novacron.runtime.resource import Key, Object
 from unit.controllers.office import Office
 
@@ -118,6 +119,54 @@ async def test_snapshots_go_where_the_disks_are_seen_that_they_are_within(office
     office.add_host("c", says={"storageIDs": ["nfs"]})
     office.add_machine("m", "a", {}, snapshots=[{"name": "one"}])
     assert await sent_to(office) == "c"
+
+
+@pytest.mark.parametrize("places", [["b"], ["b", "nfs"]])
+async def test_a_guest_is_stopped_for_its_snapshots_only_where_its_disks_are_not_seen(
+    office: Office, places: list[str]
+) -> None:
+    """They come along with a machine that is off, and whoever drains has agreed to that."""
+    here = {"storageIDs": ["nfs"], "ownStorageID": "nfs"}
+    office.add_host("a", says=here, drain={"stopAllowed": True})
+    office.add_host("b", says={"storageIDs": places})
+    office.add_machine("m", "a", {}, snapshots=[{"name": "one"}])
+    assert await sent_to(office) == "b"
+    assert move_of(office).live is ("nfs" in places)
+
+
+async def test_a_guest_is_stopped_for_a_volume_that_it_gets_with_a_restart(office: Office) -> None:
+    """It is not copied with a guest that does not have it; where it is seen it need not be."""
+    rooms = [{"name": "fast", "allocatable": "1Gi", "storageID": "two"}]
+    seen = {"storageIDs": ["one", "two"], "ownStorageID": "one", "storageClasses": rooms}
+    office.add_host("a", says=seen, drain={"stopAllowed": True})
+    office.add_host("b", says={"storageIDs": ["b"]})
+    volume = {"name": "data", "id": "m.data", "size": "1Gi", "storageClass": "fast"}
+    office.add_machine("m", "a", {}, volumes=[{**volume, "state": "AwaitsRestart"}])
+    assert await sent_to(office) == "b"
+    assert not move_of(office).live
+    await comes_to_nothing(office, "b")
+    office.add_host("c", says={"storageIDs": ["two"]})
+    assert await sent_to(office) == "c"
+    assert move_of(office).live
+
+
+def move_of(office: Office) -> Move:
+    """Return what was decided on."""
+    move = office.kind.machine(office.machine("m")).move
+    assert move is not None
+    return move
+
+
+async def test_a_guest_whose_snapshots_did_not_come_is_stopped_the_next_time(
+    office: Office,
+) -> None:
+    """Nobody knows which storage the hosts see, but the move that was tried."""
+    office.add_host("a", drain={"stopAllowed": True})
+    office.add_host("b")
+    failure = failed("b", "HasSnapshots")
+    office.add_machine("m", "a", {}, snapshots=[{"name": "one"}], **failure)
+    assert await sent_to(office) == "b"
+    assert not move_of(office).live
 
 
 async def test_disks_without_snapshots_go_wherever_there_is_room(office: Office) -> None:

@@ -34,3 +34,36 @@ async def test_a_host_is_off_only_when_it_is_fenced_and_written_down_as_silent(
         )
         assert pool.is_fenced("a") is (fenced and status == "False")
     await pool.close()
+
+
+@pytest.mark.parametrize(
+    ("driver", "taints", "silent", "may_be_forgotten"),
+    [
+        ("simulation", [], True, False),
+        ("simulation", FENCED, False, False),
+        ("simulation", FENCED, True, True),
+        ("of-tomorrow", [], True, False),
+    ],
+)
+async def test_what_a_declared_host_has_may_be_forgotten_only_once_it_is_off(
+    tmp_path: Path,
+    driver: str,
+    taints: list[dict[str, str]],
+    *,
+    silent: bool,
+    may_be_forgotten: bool,
+) -> None:
+    """One that cannot be used for now is declared all the same, and guests run there."""
+    simulated = SimulationDriver(tmp_path / "world.db", SimulatedHost("a", Resources(1, 1, 1)))
+    pool, cache = DriverPool(HOST_KIND, {"simulation": lambda _: simulated}), Cache(HOSTS)
+    pool.follow(cache)
+    body = host("a", taints=taints, driver=driver)
+    body["metadata"] |= {"uid": "a", "generation": 1, "resourceVersion": "1"}
+    ready = {"type": "Ready", "status": str(not silent), "reason": "HostUnreachable"}
+    since = {"lastTransitionTime": "2026-11-15T12:00:00Z"}
+    obj = {**body, "status": {"conditions": [ready | since]}}
+    cache.seen(obj)
+    assert pool.is_written_off("a") is may_be_forgotten
+    cache.gone({**obj, "metadata": {**obj["metadata"], "resourceVersion": "2"}})
+    assert pool.is_written_off("a"), "nobody declares it any more"
+    await pool.close()

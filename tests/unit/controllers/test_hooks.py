@@ -1,6 +1,6 @@
 """Hooks of a machine on a simulated host: once for each start, and never in anybody's way."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -8,47 +8,15 @@ import pytest
 
 from novacron.controllers.requests import Requests
 from novacron.controllers.restarts import Restarts
-from novacron.controllers.round import Round, Scope
-from novacron.controllers.summary import summarise
-from novacron.core.conditions import Condition
-from novacron.core.hooks import GuestProgram, Hook, Hooks, HttpRequest
+from novacron.controllers.round import Scope
+from novacron.core.hooks import GuestProgram, Hook, HttpRequest
 from novacron.core.machine import MachineRef, Observed, Power, Resources
 from novacron.drivers.simulation import Fault, Operation, SimulatedHost, SimulationDriver
-from unit.controllers.stage import World
+from unit.controllers.stage import Diary
 
 SLOW = GuestProgram(("sleep", "20"))
 FAILING = GuestProgram(("/bin/false",))
 HASTY = GuestProgram(("sleep", "20"), timedelta(seconds=5))
-
-
-@dataclass(slots=True)
-class Diary(World):
-    """A world in which what a round found out is written down, as the operator does."""
-
-    async def round(self) -> Round:
-        """Reconcile once and keep the conditions."""
-        done = await self.reconciler.reconcile(self.machine)
-        report = summarise(self.machine, done, self.now, write_usage=False)
-        self.machine = replace(self.machine, conditions=report.conditions)
-        return done
-
-    def hooks(self, pre_start: Hook | None = None, pre_stop: Hook | None = None) -> None:
-        """Have the owner want hooks."""
-        self.change(hooks=Hooks(pre_start, pre_stop))
-
-    @property
-    def ready(self) -> Condition:
-        """What the owner reads first."""
-        found = self.machine.condition("Ready")
-        assert found is not None
-        return found
-
-    async def pass_by(self, seconds: float) -> Round:
-        """Let time pass, with a look each second."""
-        for _ in range(int(seconds)):
-            self.now += timedelta(seconds=1)
-            done = await self.round()
-        return done
 
 
 class Booting(SimulationDriver):

@@ -293,11 +293,9 @@ class TakesIn(SimulationDriver):
         )
         self.taken_in: list[str] = []
 
-    async def arrived(
-        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
-    ) -> MoveProgress:
+    async def arrived(self, plan: MachinePlan, luggage: Luggage | None) -> MoveProgress:
         self.taken_in.append(plan.ref.host)
-        return await super().arrived(plan, luggage, live=live)
+        return await super().arrived(plan, luggage)
 
 
 async def test_a_machine_that_came_unnoticed_is_found_when_its_hosts_are_back(hosts: Hosts) -> None:
@@ -363,6 +361,58 @@ async def test_a_machine_that_is_forgotten_is_removed_from_hosts_that_answer(hos
     done = await hosts.round()
     assert done.settled
     assert hosts.where() == [("a", Power.ON)]
+
+
+async def test_a_machine_is_forgotten_only_of_a_host_that_somebody_switched_off(
+    hosts: Hosts,
+) -> None:
+    """A guest of a host that is only silent may run on, and nobody would know of it any more."""
+    await hosts.settle()
+    hosts.silent["a"] = "no route"
+    hosts.machine = replace(hosts.machine, deleting=True, abandoned=True)
+    done = await hosts.round()
+    assert (done.settled, done.outcomes["Removed"].reason) == (False, "HostUnreachable")
+    hosts.fenced.add("a")
+    done = await hosts.round()
+    assert (done.settled, done.outcomes["Removed"].reason) == (True, "Abandoned")
+    assert done.happened[0].message == (
+        "forgotten as asked; what there may be of it on a was not removed"
+    )
+
+
+async def test_what_a_lost_host_still_has_keeps_no_machine_that_is_forgotten(hosts: Hosts) -> None:
+    """It is removed from where it is, as any other; only the lost host is not waited for."""
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.settle()
+    assert (hosts.machine.host, hosts.machine.leftovers) == ("b", {"a"})
+    hosts.machine = replace(hosts.machine, deleting=True)
+    done = await hosts.round()
+    assert "what may be left of it on host a has to go first" in done.outcomes["Removed"].message
+    hosts.machine = replace(hosts.machine, abandoned=True)
+    for _ in range(5):
+        done = await hosts.round()
+    assert done.settled
+    assert hosts.where() == [("a", Power.ON)]
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+async def test_a_machine_that_nobody_saw_on_its_lost_host_begins_elsewhere(
+    tmp_path: Path, *, unseen: bool
+) -> None:
+    """It had no disk there that could be out of reach, so it does not wait for one for ever."""
+    hosts = Hosts(tmp_path)
+    hosts.machine = replace(hosts.machine, unseen=unseen)
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.round()
+    await hosts.round()
+    last = hosts.machine.last_move
+    assert last is not None
+    assert last.reason == ("HostLost" if unseen else "DisksOutOfReach")
+    assert hosts.machine.host == ("b" if unseen else "a")
+    assert hosts.machine.leftovers == ({"a"} if unseen else set())
+    assert [host for host, _ in hosts.where()] == (["b"] if unseen else [])
 
 
 async def test_a_host_that_is_busy_is_asked_again_and_told_as_busy(hosts: Hosts) -> None:

@@ -3,13 +3,18 @@
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.summary import summarise
-from novacron.core.machine import Power
-from novacron.core.move import MoveResult
+from novacron.core.errors import Busy, DriverError, Rejected
+from novacron.core.machine import MachineRef, Power
+from novacron.core.migration import Luggage
+from novacron.core.move import MoveReport, MoveResult
 from novacron.core.report import Phase
-from novacron.drivers.simulation import Fault, Operation
+from novacron.drivers.simulation import Fault, Operation, SimulationDriver
 from unit.controllers.pair import SLOW, Hosts
 
 
@@ -76,6 +81,69 @@ async def test_a_target_that_falls_silent_before_it_began_ends_the_move(hosts: H
     await hosts.round()
     assert hosts.machine.last_move is not None
     assert hosts.machine.last_move.reason == "TargetUnreachable"
+    assert hosts.where() == [("a", Power.ON)]
+
+
+async def test_what_was_put_away_for_a_move_is_taken_out_again_though_the_target_is_silent(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever began with it may have died, and the machine stays where it is with all it has."""
+    taken_out, trouble = list[str](), list[DriverError]([Busy("a volume is being filled")])
+
+    async def cancel_move(_: SimulationDriver, ref: MachineRef) -> None:
+        if trouble:
+            raise trouble.pop()
+        taken_out.append(ref.host)
+
+    monkeypatch.setattr(SimulationDriver, "cancel_move", cancel_move)
+    hosts.order()
+    hosts.machine = replace(
+        hosts.machine, last_move=MoveReport("1", "a", "b", started=hosts.now), power=Power.ON
+    )
+    hosts.silent["b"] = "no route"
+    done = await hosts.round()
+    assert done.outcomes["Moved"].message.endswith("a volume is being filled")
+    await hosts.round()
+    assert hosts.machine.last_move is not None
+    assert hosts.machine.last_move.reason == "TargetUnreachable"
+    assert taken_out == ["a"]
+
+
+async def test_a_machine_that_is_to_go_does_not_wait_for_the_disk_that_it_came_with(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The storage of its new host may be gone for good, and nobody needs what is on it."""
+
+    async def no_disk(_driver: SimulationDriver, *_: object) -> NoReturn:
+        raise Busy("its first disk is not there", reason="DiskLost")
+
+    await hosts.set_off()
+    hosts.now += 2 * SLOW
+    monkeypatch.setattr(SimulationDriver, "arrived", no_disk)
+    done = await hosts.round()
+    assert done.outcomes["Moved"].reason == "DiskLost"
+    monkeypatch.setattr(SimulationDriver, "pack", no_disk)
+    hosts.machine = replace(hosts.machine, deleting=True)
+    for _ in range(5):
+        done = await hosts.round()
+        hosts.now += SLOW
+    assert done.settled
+    assert hosts.where() == []
+
+
+async def test_a_machine_that_cannot_be_packed_stays_all_the_same(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why it cannot may be why it does not go."""
+
+    async def pack(_: SimulationDriver, ref: MachineRef) -> Luggage:
+        raise Rejected(f"host {ref.host} does not know what it is")
+
+    monkeypatch.setattr(SimulationDriver, "pack", pack)
+    hosts.order()
+    for _ in range(3):
+        await hosts.round()
+    assert hosts.machine.move is None
     assert hosts.where() == [("a", Power.ON)]
 
 

@@ -1,6 +1,6 @@
 """Who could go to no other host, and who is looked at again when that changes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from machines import host
 from novacron.app.registry import HOST_KIND
 from novacron.controllers.ledger import Ledger
-from novacron.controllers.prospects import Prospects, snapshots_within
+from novacron.controllers.prospects import Prospects
+from novacron.controllers.tied import Tied, ties_of
+from novacron.core.affinity import Affinity, HostTerm, Requirement
 from novacron.core.machine import Machine, Observed, Power, Resources
 from novacron.core.move import MovePolicy
-from novacron.core.volume import Attachment, SeenVolume
+from novacron.core.offer import Offer, OfferKind
+from novacron.core.volume import COMMON, Access, Attachment, SeenVolume
 from novacron.runtime.cache import Cache
 from novacron.runtime.resource import Resource
 from novacron.scheduler import Held
@@ -33,12 +36,22 @@ KINDS: dict[int, dict[str, Any]] = {
     6: {"own": "one"},
     7: {"own": "one", "classes": {"fast": "two"}, "capabilities": ["LiveMigration"]},
     8: {"own": "three", "classes": {"fast": "two"}},
+    9: {"labels": {"zone": "east"}},
+    10: {"labels": {"zone": "east"}, "networks": ["office"]},
+    11: {"labels": {"zone": "west"}, "networks": ["office"], "cpu": ["sse4"]},
 }
+# What machines may ask of a host.
+EAST: dict[str, Any] = {"host_selector": {"zone": "east"}}
+OFFICE: dict[str, Any] = {"needs": frozenset({Offer(OfferKind.NETWORK, "office")})}
+ZONED = HostTerm(labels=(Requirement("zone", "Exists"),))
+ANY_ZONE: dict[str, Any] = {"affinity": Affinity(hosts=(ZONED,))}
+NOT_ASKED: dict[str, Any] = {}
 NO_CLASSES: Mapping[str, str] = {}
+NO_LABELS: Mapping[str, str] = {}
 # Storage classes of disks with snapshots; the one without a name is the host's own.
-NOWHERE: frozenset[str] = frozenset()
-FIRST_DISK = frozenset({""})
-BOTH_DISKS = frozenset({"", "fast"})
+FREE = Tied()
+FIRST_DISK = Tied(within=frozenset({""}))
+BOTH_DISKS = Tied(within=frozenset({"", "fast"}))
 
 
 @dataclass
@@ -51,7 +64,7 @@ class Fleet:
     def __post_init__(self) -> None:
         self.ledger = Ledger(HOST_KIND)
         self.cache = Cache(HOSTS)
-        self.prospects = Prospects(self.ledger, self.woken.append)
+        self.prospects = Prospects(self.ledger, self.woken.append, soon=lambda call: call())
         self.ledger.follow_hosts(self.cache)
 
     def tell(
@@ -63,17 +76,24 @@ class Fleet:
         cpu: Sequence[str] = (),
         own: str = "",
         classes: Mapping[str, str] = NO_CLASSES,
+        labels: Mapping[str, str] = NO_LABELS,
+        networks: Sequence[str] = (),
+        declared: Sequence[str] = (),
     ) -> None:
         """Have a host say what it can do; None is one that was not asked yet.
 
-        ``own`` is what its own storage is known by, ``classes`` that of its storage classes.
+        ``own`` is what its own storage is known by, ``classes`` that of its storage classes, of
+        which those are ``declared`` that its specification says it has.
         """
         body = self.body(name, capabilities, driver, cpu)
+        body["spec"].setdefault(driver, {})["storageClasses"] = [{"name": it} for it in declared]
         rooms = [
             {"name": each, "allocatable": "1Gi", "storageID": place}
             for each, place in classes.items()
         ]
         seen = sorted({own, *classes.values()} - {""})
+        body["spec"]["labels"] = dict(labels)
+        body["status"]["networks"] = [{"name": each, "types": ["bridge"]} for each in networks]
         body["status"] |= {"storageIDs": seen, "ownStorageID": own, "storageClasses": rooms}
         self.cache.seen(body)
 
@@ -98,11 +118,18 @@ class Fleet:
         self.ledger.assume(f"vm-{on}", Held(on, SIZE))
 
     def obstacle(
-        self, on: str, *, encrypted: bool = False, cpu: str = "", within: frozenset[str] = NOWHERE
+        self,
+        on: str,
+        to: Tied = FREE,
+        *,
+        encrypted: bool = False,
+        cpu: str = "",
+        asks: Mapping[str, Any] = NOT_ASKED,
+        uid: str = "",
     ) -> tuple[str, str]:
         """Return reason and message of what keeps a machine where it is; two empty ones if none."""
         machine = Machine(
-            uid=f"vm-{on}",
+            uid=uid or f"vm-{on}",
             namespace="n",
             name="m",
             wanted=SIZE,
@@ -111,8 +138,9 @@ class Fleet:
             host=on,
             move_policy=MovePolicy(encrypted=encrypted),
             guest_cpu=cpu,
+            **asks,
         )
-        return self.prospects.obstacle(machine, on, within=within) or ("", "")
+        return self.prospects.obstacle(machine, on, to) or ("", "")
 
 
 NONE = ("", "")
@@ -187,14 +215,14 @@ def test_snapshots_keep_a_machine_where_nobody_else_sees_its_disks(fleet: Fleet)
     fleet.tell("b", own="two")
     fleet.place("a")
     assert fleet.obstacle("a") == NONE
-    assert fleet.obstacle("a", within=FIRST_DISK)[0] == "HasSnapshots"
+    assert fleet.obstacle("a", FIRST_DISK)[0] == "HasSnapshots"
     fleet.tell("b", own="two", classes={"fast": "one"})
-    assert fleet.obstacle("a", within=FIRST_DISK) == NONE
+    assert fleet.obstacle("a", FIRST_DISK) == NONE
     assert fleet.woken == ["vm-a"]
     fleet.tell("c")
-    assert fleet.obstacle("c", within=BOTH_DISKS) == NONE
+    assert fleet.obstacle("c", BOTH_DISKS) == NONE
     fleet.cache.gone(fleet.body("b", ABLE))
-    assert fleet.obstacle("a", within=FIRST_DISK)[0] == "HasSnapshots"
+    assert fleet.obstacle("a", FIRST_DISK)[0] == "HasSnapshots"
 
 
 def test_a_class_that_others_see_does_not_free_a_first_disk_that_they_do_not(fleet: Fleet) -> None:
@@ -204,17 +232,17 @@ def test_a_class_that_others_see_does_not_free_a_first_disk_that_they_do_not(fle
     """
     for name in ("a", "b", "c"):
         fleet.tell(name, own=f"own-{name}", classes={"fast": "shared"})
-    assert fleet.obstacle("a", within=FIRST_DISK)[0] == "HasSnapshots"
-    assert fleet.obstacle("a", within=BOTH_DISKS)[0] == "HasSnapshots"
+    assert fleet.obstacle("a", FIRST_DISK)[0] == "HasSnapshots"
+    assert fleet.obstacle("a", BOTH_DISKS)[0] == "HasSnapshots"
     for name in ("a", "b"):
         fleet.tell(name, own="shared", classes={"fast": f"fast-{name}"})
         fleet.place(name)
-    assert fleet.obstacle("a", within=FIRST_DISK) == NONE
-    assert fleet.obstacle("a", within=BOTH_DISKS)[0] == "HasSnapshots"
+    assert fleet.obstacle("a", FIRST_DISK) == NONE
+    assert fleet.obstacle("a", BOTH_DISKS)[0] == "HasSnapshots"
     fleet.woken.clear()
     fleet.tell("b", own="shared", classes={"fast": "fast-a"})
     assert fleet.woken == ["vm-a"]
-    assert fleet.obstacle("a", within=BOTH_DISKS) == NONE
+    assert fleet.obstacle("a", BOTH_DISKS) == NONE
 
 
 def test_snapshots_are_within_the_first_disk_and_all_volumes_that_are_plugged_in() -> None:
@@ -225,9 +253,165 @@ def test_snapshots_are_within_the_first_disk_and_all_volumes_that_are_plugged_in
         SeenVolume("old", 16, Attachment.DETACHED, "m.old", "slow"),
     )
     seen = Observed("uid", "m", Power.ON, SIZE, snapshots=1, volumes=volumes)
-    assert snapshots_within(seen) == {"", "fast"}
-    assert snapshots_within(replace(seen, snapshots=0)) == frozenset()
-    assert snapshots_within(None) == frozenset()
+    assert ties_of(seen) == BOTH_DISKS
+    assert ties_of(replace(seen, snapshots=0)) == FREE
+    assert ties_of(None) == FREE
+
+
+@pytest.mark.parametrize("access", sorted(COMMON))
+def test_a_volume_that_others_may_have_keeps_a_machine_where_nobody_else_sees_it(
+    fleet: Fleet, access: Access
+) -> None:
+    """A copy would be another volume."""
+    volumes = (
+        SeenVolume("data", 16, Attachment.ATTACHED, "m.data", "fast", access=access),
+        SeenVolume("logs", 16, Attachment.ATTACHED, "m.logs", access=Access.ONCE),
+    )
+    tied = ties_of(Observed("uid", "m", Power.ON, SIZE, volumes=volumes))
+    assert tied == Tied(common=frozenset({"fast"}))
+    for name in ("a", "b"):
+        fleet.tell(name, own=f"own-{name}", classes={"fast": f"fast-{name}"})
+        fleet.place(name)
+    reason, message = fleet.obstacle("a", tied)
+    assert reason == "DisksOutOfReach"
+    assert "have hosts see one storage" in message
+    fleet.tell("b", own="own-b", classes={"fast": "fast-a"})
+    assert fleet.obstacle("a", tied) == NONE
+    assert fleet.woken == ["vm-a"]
+
+
+def test_a_volume_that_awaits_a_restart_keeps_a_guest_where_nobody_else_sees_it(
+    fleet: Fleet,
+) -> None:
+    """The guest does not have it, so libvirt would not copy it, and the machine would lose it."""
+    volumes = (
+        SeenVolume("data", 16, Attachment.AWAITS_RESTART, "m.data", "fast"),
+        SeenVolume("logs", 16, Attachment.ATTACHED, "m.logs"),
+    )
+    awaiting = ties_of(Observed("uid", "m", Power.ON, SIZE, volumes=volumes))
+    assert awaiting == Tied(unplugged=frozenset({"fast"}))
+    for name in ("a", "b"):
+        fleet.tell(name, own=f"own-{name}", classes={"fast": f"fast-{name}"})
+        fleet.place(name)
+    assert fleet.obstacle("a") == NONE
+    reason, message = fleet.obstacle("a", awaiting)
+    assert reason == "VolumesAwaitRestart"
+    assert "restart it first" in message
+    fleet.tell("b", own="own-b", classes={"fast": "fast-a"})
+    assert fleet.obstacle("a", awaiting) == NONE
+    assert fleet.woken == ["vm-a"]
+
+
+@pytest.mark.parametrize("asks", [EAST, OFFICE, EAST | OFFICE, ANY_ZONE])
+def test_a_machine_can_go_only_where_there_is_what_it_asks_for(
+    fleet: Fleet, asks: Mapping[str, Any]
+) -> None:
+    """Labels and networks are the owner's to give to another host, and are there or not for long.
+
+    Its own host counts for nothing, whether it has them (still) or not.
+    """
+    fleet.tell("a", labels={"zone": "east"}, networks=["office"])
+    fleet.tell("b")
+    fleet.place("a")
+    assert fleet.obstacle("a") == NONE
+    reason, message = fleet.obstacle("a", asks=asks)
+    assert reason == "NoOtherHost"
+    assert "novacron explain vm" in message
+    fleet.tell("a", labels={})
+    assert fleet.obstacle("a", asks=asks)[0] == "NoOtherHost"
+    assert fleet.woken == []
+    fleet.tell("b", labels={"zone": "east"}, networks=["office"])
+    assert fleet.woken == ["vm-a"]
+    assert fleet.obstacle("a", asks=asks) == NONE
+    fleet.tell("b", ["Console"], labels={"zone": "east"}, networks=["office"])
+    assert fleet.obstacle("a", asks=asks)[0] == "NoOtherHost"
+
+
+def test_a_storage_class_that_only_its_own_host_has_keeps_a_machine_there(fleet: Fleet) -> None:
+    """Classes are said in the specification of hosts, and so is which labels their nodes have."""
+    asks = {"needs": frozenset({Offer(OfferKind.STORAGE, "fast")})}
+    fleet.tell("a")
+    fleet.tell("b")
+    assert fleet.obstacle("a", asks=asks)[0] == "NoOtherHost"
+    fleet.tell("b", declared=["fast"])
+    assert fleet.obstacle("a", asks=asks) == NONE
+    named = {"affinity": Affinity(hosts=(HostTerm(names=(Requirement("", "In", ("a",)),)),))}
+    assert fleet.obstacle("a", asks=named)[0] == "NoOtherHost"
+
+
+def test_what_a_machine_asked_for_before_is_forgotten(fleet: Fleet) -> None:
+    """Who asks for something else again and again fills no memory, and is still looked at."""
+    fleet.tell("a")
+    fleet.tell("b")
+    fleet.place("a")
+    for number in range(3000):
+        fleet.obstacle("a", asks={"host_selector": {"wish": str(number)}})
+    assert fleet.prospects.remembered == 1
+    fleet.tell("b", labels={"wish": "1"})
+    assert fleet.woken == []
+    fleet.tell("b", labels={"wish": "2999"})
+    assert fleet.woken == ["vm-a"]
+    fleet.prospects.gone("vm-a")
+    assert fleet.prospects.remembered == 0
+
+
+def test_machines_that_are_alike_are_each_woken_once(fleet: Fleet) -> None:
+    """And others of the same host not at all, though there may be hundreds."""
+    fleet.tell("a")
+    fleet.tell("b")
+    for number in range(9):
+        fleet.ledger.assume(f"vm-a{number}", Held("a", SIZE))
+        fleet.obstacle("a", asks=EAST if number % 3 else NOT_ASKED, uid=f"vm-a{number}")
+    fleet.tell("b", labels={"zone": "east"})
+    assert sorted(fleet.woken) == [f"vm-a{number}" for number in range(9) if number % 3]
+
+
+def test_those_are_told_together_whom_many_hosts_concern() -> None:
+    """A release may change what all hosts can do, one after the other."""
+    later: list[Callable[[], None]] = []
+    fleet = Fleet()
+    fleet.prospects.soon = later.append
+    for name in "abcd":
+        fleet.tell(name)
+        fleet.place(name)
+    assert fleet.obstacle("a", asks=EAST)[0] == "NoOtherHost"
+    for name in "bcd":
+        fleet.tell(name, labels={"zone": "east"})
+    assert fleet.obstacle("a", asks=EAST) == NONE, "who asks meanwhile is told how it is"
+    assert fleet.woken == []
+    (tell,) = later
+    tell()
+    assert fleet.woken == ["vm-a"]
+    fleet.tell("a", labels={"zone": "west"})
+    assert len(later) == 2
+
+
+def test_a_host_with_certificates_that_has_not_what_is_asked_for_is_no_lack_of_certificates(
+    fleet: Fleet,
+) -> None:
+    """Who asks for something else in the same breath as for a move may go there."""
+    fleet.tell("a", labels={"zone": "east"})
+    fleet.tell("b", ONLY_CLEAR, labels={"zone": "east"})
+    assert fleet.obstacle("a", encrypted=True, asks=EAST)[0] == "NoCertificates"
+    fleet.tell("c", labels={"zone": "west"})
+    reason, message = fleet.obstacle("a", encrypted=True, asks=EAST)
+    assert reason == "NoOtherHost"
+    assert "no other host that has what it asks for has certificates" in message
+
+
+def test_who_sees_a_disk_has_to_be_able_to_take_the_machine(fleet: Fleet) -> None:
+    """One that sees it and has not what is asked for is of no use, nor is one that lets nobody in.
+
+    Two disks are to be seen by one host.
+    """
+    fleet.tell("a", own="one", classes={"fast": "two"}, labels={"zone": "east"})
+    fleet.tell("b", own="one", labels={"zone": "east"})
+    fleet.tell("c", own="three", classes={"fast": "two"}, labels={"zone": "east"})
+    fleet.tell("d", own="one", classes={"fast": "two"})
+    fleet.tell("e", ["LiveMigration"], own="one", classes={"fast": "two"}, labels={"zone": "east"})
+    assert fleet.obstacle("a", FIRST_DISK, asks=EAST) == NONE
+    assert fleet.obstacle("a", BOTH_DISKS) == NONE
+    assert fleet.obstacle("a", BOTH_DISKS, asks=EAST)[0] == "HasSnapshots"
 
 
 def test_only_machines_that_are_to_travel_encrypted_ask_for_certificates(fleet: Fleet) -> None:
@@ -317,8 +501,9 @@ def test_what_is_told_is_always_what_a_fresh_look_at_the_hosts_says(
         now, fresh = _answers(fleet, hosts), Fleet()
         _declare(fresh, hosts)
         assert now == _answers(fresh, hosts)
-        changed = {on for on, said in now.items() if on in before and before[on] != said}
-        assert {f"vm-{on}" for on in changed} <= set(fleet.woken)
+        assert {uid for uid, said in now.items() if before.get(uid, said) != said} <= set(
+            fleet.woken
+        )
         before = now
         fleet.woken.clear()
 
@@ -329,7 +514,18 @@ def _declare(fleet: Fleet, hosts: Mapping[str, int]) -> None:
         fleet.tell(name, **KINDS[kind])
 
 
-def _answers(fleet: Fleet, hosts: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    kinds: list[dict[str, Any]] = [{}, {"encrypted": True}]
-    kinds += [{"within": FIRST_DISK}, {"within": BOTH_DISKS}]
-    return {on: [fleet.obstacle(on, **kind) for kind in kinds] for on in hosts}
+def _answers(fleet: Fleet, hosts: Iterable[str]) -> dict[str, tuple[str, str]]:
+    ties = (FREE, FIRST_DISK, BOTH_DISKS, Tied(unplugged=frozenset({"fast"})))
+    asked: list[dict[str, Any]] = [
+        {"encrypted": True},
+        *({"to": tie} for tie in ties),
+        *({"asks": asks} for asks in (EAST, OFFICE, EAST | OFFICE, ANY_ZONE)),
+        {"to": FIRST_DISK, "asks": EAST},
+    ]
+    found: dict[str, tuple[str, str]] = {}
+    for on in hosts:
+        for number, each in enumerate(asked):
+            uid = f"vm-{on}-{number}"
+            fleet.ledger.assume(uid, Held(on, SIZE))
+            found[uid] = fleet.obstacle(on, uid=uid, **each)
+    return found

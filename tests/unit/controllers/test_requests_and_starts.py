@@ -10,7 +10,7 @@ from novacron.controllers.reconciler import MachineReconciler
 from novacron.controllers.requests import Requests
 from novacron.core.hooks import HttpRequest
 from novacron.core.machine import Power
-from unit.controllers.test_hooks import Diary
+from unit.controllers.stage import Diary
 
 ANSWER = b"HTTP/1.1 200 OK\r\n\r\n"
 

@@ -3,12 +3,15 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from novacron.controllers.round import Round
 from novacron.controllers.summary import summarise
-from novacron.core.machine import Power, Resources
+from novacron.core.driver import Accepted
+from novacron.core.errors import Busy, DriverError, OutOfCapacity, Rejected
+from novacron.core.machine import MachineRef, Power, Resources
 from novacron.core.schedule import Schedule
 from novacron.core.snapshot import (
     NO_WISHES,
@@ -17,7 +20,8 @@ from novacron.core.snapshot import (
     SnapshotPolicy,
     SnapshotWishes,
 )
-from novacron.drivers.simulation import Fault, Operation, SimulatedHost
+from novacron.drivers.simulation import Fault, Operation, SimulatedHost, SimulationDriver
+from unit.controllers import stage
 from unit.controllers.stage import World
 
 HOURLY = SnapshotPolicy(Schedule("0 * * * *"), retention=3)
@@ -208,6 +212,96 @@ async def test_a_host_that_cannot_take_one_is_asked_again_later(tmp_path: Path) 
     assert done.settled
 
 
+class Refusing(SimulationDriver):
+    """A host on which somebody else took snapshots, and that can do only so much."""
+
+    refuses: ClassVar[dict[str, DriverError]] = {}
+
+    async def take_snapshot(self, ref: MachineRef, order: SnapshotOrder) -> Accepted:
+        """Take one, unless it cannot be."""
+        if (why := self.refuses.get(order.name)) is not None:
+            raise why
+        return await super().take_snapshot(ref, order)
+
+    async def remove_snapshot(self, ref: MachineRef, name: str) -> Accepted:
+        """Remove one, unless it cannot be."""
+        if (why := self.refuses.get(f"remove {name}")) is not None:
+            raise why
+        return await super().remove_snapshot(ref, name)
+
+
+@pytest.fixture
+async def refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Keeper:
+    """A machine that runs, on a host that cannot take each snapshot or remove it."""
+    monkeypatch.setattr(stage, "SimulationDriver", Refusing)
+    taken = Rejected("somebody else took a snapshot strange", reason="SnapshotExists")
+    monkeypatch.setattr(Refusing, "refuses", {"strange": taken})
+    keeper = Keeper(World(tmp_path))
+    await keeper.settle()
+    return keeper
+
+
+async def test_a_request_that_cannot_be_met_stops_neither_others_nor_the_schedule(
+    refusing: Keeper,
+) -> None:
+    """A backup of each night must not depend on a name that is taken."""
+    refusing.wish(policy=HOURLY, wanted=(SnapshotOrder("strange"), SnapshotOrder("one")))
+    await refusing.live(5.5 * HOUR)
+    done = await refusing.round()
+    assert await refusing.names() == [
+        "one",
+        *(f"snapshot-20261115-{hour}0000" for hour in ("03", "04", "05")),
+    ]
+    assert refusing.condition(done) == ("False", "SnapshotExists")
+    assert done.snapshots is not None
+    assert done.snapshots.claim is not None
+    assert done.snapshots.claim.message == "snapshot strange: somebody else took a snapshot strange"
+    assert done.look_again == timedelta(seconds=30)
+
+
+async def test_each_request_that_cannot_be_met_is_told_with_its_own_reason(
+    refusing: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asked for the second one hears of it too."""
+    monkeypatch.setitem(Refusing.refuses, "big", OutOfCapacity("no room"))
+    refusing.wish(wanted=(SnapshotOrder("strange"), SnapshotOrder("big")))
+    done = await refusing.round()
+    assert refusing.condition(done) == ("False", "SnapshotExists")
+    assert done.snapshots is not None
+    assert done.snapshots.claim is not None
+    assert done.snapshots.claim.message.endswith("snapshot strange; snapshot big: no room")
+
+
+async def test_what_is_too_much_goes_before_more_is_taken(
+    refusing: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host without room has some again by that."""
+    refusing.wish(policy=HOURLY)
+    await refusing.live(5 * HOUR)
+    monkeypatch.setitem(Refusing.refuses, "big", OutOfCapacity("no room"))
+    refusing.wish(
+        policy=replace(HOURLY, retention=1),
+        wanted=(SnapshotOrder("big"),),
+        unwanted=frozenset({"snapshot-20261115-040000"}),
+    )
+    for _ in range(4):
+        await refusing.round()
+    assert await refusing.names() == ["snapshot-20261115-030000"]
+
+
+async def test_a_snapshot_that_cannot_be_removed_keeps_no_other_from_being_taken(
+    refusing: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be so for as long as its volume is another machine's."""
+    refusing.wish(wanted=(SnapshotOrder("stuck"),))
+    await refusing.settle()
+    monkeypatch.setitem(Refusing.refuses, "remove stuck", Busy("not now"))
+    refusing.wish(wanted=(SnapshotOrder("one"),), unwanted=frozenset({"stuck"}))
+    done = await refusing.round()
+    assert await refusing.names() == ["one", "stuck"]
+    assert refusing.condition(done) == ("Unknown", "Busy")
+
+
 async def test_a_restore_is_made_once_for_each_request(keeper: Keeper) -> None:
     """A machine that went back to its disks is started again, as its owner wants it to run."""
     keeper.wish(wanted=(SnapshotOrder("one"),))
@@ -249,6 +343,35 @@ async def test_a_protected_machine_goes_when_its_snapshots_have(keeper: Keeper) 
     keeper.wish(unwanted=frozenset({"one"}))
     assert (await keeper.round()).settled
     assert await keeper.world.driver.observe(keeper.ref) is None
+
+
+async def test_snapshots_of_a_machine_that_somebody_took_away_are_protected_too(
+    keeper: Keeper,
+) -> None:
+    """They are within its disks, which would go with it."""
+    keeper.wish(wanted=(SnapshotOrder("one"), SnapshotOrder("two")), protect=True)
+    await keeper.settle()
+    await keeper.world.driver.delete(keeper.ref)
+    keeper.world.change(deleting=True)
+    done = await keeper.round()
+    assert done.outcomes["Removed"].reason == "SnapshotsProtected"
+    assert "2 snapshots (one, two)" in done.outcomes["Removed"].message
+    keeper.wish(unwanted=frozenset({"one"}))
+    done = await keeper.round()
+    assert "1 snapshots (two)" in done.outcomes["Removed"].message
+    keeper.wish(unwanted=frozenset({"one", "two"}))
+    assert (await keeper.round()).settled
+
+
+async def test_snapshots_that_were_lost_before_hold_up_no_deletion(keeper: Keeper) -> None:
+    """Nothing goes with the machine that is not gone already."""
+    keeper.wish(wanted=(SnapshotOrder("one"),), protect=True)
+    await keeper.settle()
+    await keeper.world.driver.remove_snapshot(keeper.ref, "one")
+    await keeper.settle()
+    await keeper.world.driver.delete(keeper.ref)
+    keeper.world.change(deleting=True)
+    assert (await keeper.round()).settled
 
 
 async def test_a_stopped_machine_has_snapshots_too(keeper: Keeper) -> None:

@@ -7,7 +7,16 @@ import pytest
 
 from novacron.core.devices import HostDevice
 from novacron.core.move import Move, MoveReport, MoveResult
-from novacron.families.move_record import MOVE, move_of, with_move, written_move
+from novacron.families.move_record import (
+    MIGRATE_CANCEL,
+    MIGRATE_TO,
+    MOVE,
+    STOP_ALLOWED,
+    move_of,
+    with_move,
+    without_move,
+    written_move,
+)
 
 Object = dict[str, Any]
 
@@ -82,3 +91,43 @@ def test_a_status_in_words_of_a_later_version_hides_no_record() -> None:
     assert move_of(later) == (MOVES[0], False)
     del later["metadata"]["annotations"]
     assert move_of(later) == (None, False)
+
+
+def asked_amid(to: str, result: MoveResult) -> Object:
+    """Return a machine that was on its way from a to b when somebody asked for something else."""
+    obj = machine(MOVES[0], begun=MOVES[0], result=result)
+    words = {MIGRATE_TO: to, STOP_ALLOWED: "true", MIGRATE_CANCEL: "true"}
+    obj["metadata"]["annotations"] |= words
+    return obj
+
+
+@pytest.mark.parametrize(
+    ("to", "result"),
+    [("c", MoveResult.SUCCEEDED), ("a", MoveResult.SUCCEEDED), ("any", MoveResult.CANCELLED)],
+)
+def test_what_was_asked_for_amid_a_move_is_still_asked_when_it_is_over(
+    to: str, result: MoveResult
+) -> None:
+    """Only the record goes, and the cancellation, which was of that move."""
+    left = without_move(asked_amid(to, result))
+    assert left["metadata"]["annotations"] == {MIGRATE_TO: to, STOP_ALLOWED: "true"}
+
+
+@pytest.mark.parametrize("to", ["b", " b ", "any", ""])
+def test_a_request_that_the_move_under_way_has_met_is_answered_by_it(to: str) -> None:
+    """It is elsewhere than when it was asked, or where it was asked to: it moves no second time."""
+    left = without_move(asked_amid(to, MoveResult.SUCCEEDED))
+    assert left["metadata"]["annotations"] == {}
+
+
+def test_a_request_that_no_move_stands_for_is_taken_away_with_its_cancellation() -> None:
+    """It was answered without one."""
+    obj = machine(begun=MOVES[0], result=MoveResult.SUCCEEDED)
+    obj["metadata"]["annotations"] = {MIGRATE_TO: "c", MIGRATE_CANCEL: "true", "other": "stays"}
+    assert without_move(obj)["metadata"]["annotations"] == {"other": "stays"}
+
+
+def test_a_decision_takes_the_place_of_all_that_was_asked_for() -> None:
+    """Also of what is left of the move before."""
+    obj = asked_amid("c", MoveResult.SUCCEEDED)
+    assert list(with_move(obj, Move("8", "b", "c"))["metadata"]["annotations"]) == [MOVE]

@@ -57,6 +57,24 @@ def test_a_record_tells_where_the_machine_will_be_until_the_status_does() -> Non
     assert KIND.machine(placed).host == "b"
 
 
+def test_a_machine_is_unseen_until_some_host_told_of_it() -> None:
+    """A host that fell silent before has it by name only."""
+    silent = KIND.status(stored(), KIND.machine(stored()), report(seen=None))
+    told = KIND.status(stored(), KIND.machine(stored()), report())
+    assert [KIND.machine({**stored(), "status": it}).unseen for it in (silent, told)] == [
+        True,
+        False,
+    ]
+
+
+def test_a_machine_is_abandoned_by_one_word_alone() -> None:
+    """What is let go for good is not to be let go by a slip of the keyboard."""
+    said = [stored() for _ in range(3)]
+    for obj, word in zip(said, ("true", "false", "yes"), strict=True):
+        obj["metadata"]["annotations"] = {"novacron.io/abandon": word}
+    assert [KIND.machine(obj).abandoned for obj in said] == [True, False, False]
+
+
 def test_a_record_of_another_object_is_not_ours() -> None:
     """Copied manifests carry annotations along."""
     copied = KIND.placed(stored("uid-1"), Placement("a", SIZE))

@@ -92,6 +92,32 @@ def test_who_fails_over_one_object_hears_of_others_and_keeps_it_from_nobody(
     assert said == ["Widget default/a was not understood"] * 2
 
 
+def test_an_object_nested_too_deeply_keeps_nobody_from_others(
+    cache: Cache, told: Told, misunderstood: list[logging.LogRecord]
+) -> None:
+    """It can be read from the server and not be written again; as it was before it is still there.
+
+    KubeVirt's kinds have places where whoever may write them nests what he likes.
+    """
+    cache.seen(widget(A, 1, value=1))
+    deep: Object = {}
+    for _ in range(300):
+        deep = {"deeper": deep}
+    cache.seen(widget(A, 2) | {"spec": deep})
+    cache.seen(widget(B, 3) | {"spec": deep})
+    assert [record.getMessage()[:33] for record in misunderstood] == [
+        "Widget default/a cannot be kept: ",
+        "Widget default/b cannot be kept: ",
+    ]
+    misunderstood.clear()
+    assert B not in cache
+    kept = cache.get(A)
+    assert kept is not None
+    assert kept["metadata"]["resourceVersion"] == "1"
+    cache.seen(widget(B, 4))
+    assert [change.key for change in told] == [A, B]
+
+
 def test_objects_are_kept_without_managed_fields(cache: Cache) -> None:
     """They are half of an object's bytes and nobody here reads them."""
     cache.seen(widget(A, 1))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from novacron.core.errors import Rejected
 from novacron.core.machine import MachineRef
-from novacron.core.volume import KeptVolume, Reclaim
+from novacron.core.volume import KeptVolume, Reclaim, Volume
 from novacron.drivers.kubevirt.cluster import Cluster
 from novacron.drivers.kubevirt.disks import claimed_mib, volume_id_of
 from novacron.drivers.kubevirt.errors import in_our_words
@@ -32,10 +32,10 @@ class VolumeKeeper:
             and "deletionTimestamp" not in claim["metadata"]
         ]
 
-    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[Volume]) -> None:
         """Delete volumes that were made for a machine which is gone."""
         await self.cluster.ready()
-        doomed = set(volumes)
+        doomed = {volume.name for volume in volumes}
         with in_our_words(refused=self.cluster.refused):
             for claim in self.cluster.of(ref.uid).claims:
                 if claim["metadata"]["labels"].get(DISK) in doomed:

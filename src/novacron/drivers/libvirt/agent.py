@@ -15,7 +15,7 @@ from novacron.core.errors import Busy, Rejected
 from novacron.core.guest_commands import AGENT_SILENT
 from novacron.drivers.libvirt.errors import code_of, sentence
 
-__all__ = ["Agent", "silent"]
+__all__ = ["REFUSED", "SILENT", "Agent", "silent"]
 
 SECONDS = 5
 # The agent did as it was told, and that failed. By its words: libvirt's number for it is not the
@@ -48,6 +48,14 @@ class Agent:
     """The agent of one running guest."""
 
     handle: libvirt.virDomain
+
+    def answers(self) -> bool:
+        """Say whether it is there and does as it is told."""
+        try:
+            self._ask("guest-ping")
+        except (Busy, _Refused, libvirt.libvirtError):
+            return False
+        return True
 
     def begin(self, command: Sequence[str]) -> None:
         """Start a program; what becomes of it is to be seen elsewhere."""

@@ -13,6 +13,7 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from novacron.core.errors import Busy, Rejected
+from novacron.drivers.libvirt.disk_files import BASE, QCOW2
 from novacron.drivers.libvirt.domain import console_log, console_past
 from novacron.drivers.libvirt.errors import sentence
 from novacron.drivers.libvirt.host import LibvirtHost
@@ -24,24 +25,34 @@ from novacron.drivers.libvirt.storage import size_of
 __all__ = [
     "Belonging",
     "Belongings",
+    "Marks",
     "Unplugged",
     "marks_of",
     "pool_of",
     "refresh",
+    "standing_pools",
     "storage_marks",
 ]
 
 MARK = "novacron-pool-"
 MARK_END = ".id"
+# Pools for one image, there for a moment, are not persistent.
+STANDING = libvirt.VIR_CONNECT_LIST_STORAGE_POOLS_PERSISTENT
+IN_USE = libvirt.VIR_CONNECT_LIST_STORAGE_POOLS_ACTIVE | STANDING
 # What a guest once said is kept, but not without bound.
 MOST_SAID = 1024 * 1024
+SECTOR = 512
 PATIENCE_SECONDS = 3.0
 LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Belonging:
-    """One disk; of the guest's first instructions, the bytes."""
+    """One disk; of the guest's first instructions, the bytes.
+
+    ``file_bytes`` is how long its file is, where that is copied as it is. One that is ``common``
+    may be other machines' too: it is neither copied nor ever removed because a machine has left.
+    """
 
     target: str
     volume: str
@@ -49,7 +60,15 @@ class Belonging:
     capacity: int
     marks: frozenset[str]
     content: bytes | None = None
-    readonly: bool = False
+    common: bool = False
+    file_bytes: int = 0
+
+    @property
+    def as_made(self) -> tuple[int, str]:
+        """How large what it is copied into has to be, and of which format."""
+        if self.file_bytes:
+            return -(-self.file_bytes // SECTOR) * SECTOR, "raw"
+        return self.capacity, self.format
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +87,8 @@ class Belongings:
     ``snapshots`` are within its disks; ``foreign`` ones were taken by somebody else. ``classes``
     tells the storage class of its files, also of those that a running guest does not have; an
     empty one is the host's own pool. Those are ``unplugged``: nobody copies them with a guest.
+    ``papers`` are small files without which nobody goes back to the snapshots. ``changing``:
+    somebody is at all that at this moment.
     """
 
     disks: tuple[Belonging, ...]
@@ -77,6 +98,8 @@ class Belongings:
     foreign: int = 0
     classes: Mapping[str, str] = field(default_factory=dict)
     unplugged: tuple[Unplugged, ...] = ()
+    papers: Mapping[str, bytes] = field(default_factory=dict)
+    changing: bool = False
 
     def contents(self) -> Mapping[str, object]:
         """Return them as the core carries them."""
@@ -90,21 +113,37 @@ class Belongings:
     @classmethod
     def packed(cls, pool: Pool, uid: str, domain: Domain | None) -> "Belongings":
         """Return what a machine has; one whose domain has gone has only what it said."""
-        past = pool.read(console_past(uid)) + pool.read(console_log(uid))
+        past, marks = pool.read(console_past(uid)) + pool.read(console_log(uid)), Marks()
         if domain is None:
-            return cls((), past[-MOST_SAID:], storage_marks(pool))
+            return cls((), past[-MOST_SAID:], marks.of(pool))
         ours = sum(1 for _ in records(domain.handle))
         foreign = int(domain.handle.snapshotNum()) - ours
-        disks = tuple(_disks(pool, domain))
+        disks = tuple(_disks(pool, domain, marks))
         said = past[-MOST_SAID:]
-        unplugged = tuple(_unplugged(pool, domain, {disk.volume for disk in disks}))
-        return cls(disks, said, storage_marks(pool), ours, foreign, _classes(domain), unplugged)
+        plugged = {disk.volume for disk in disks}
+        unplugged = tuple(_unplugged(pool, domain, plugged, marks))
+        return cls(disks, said, marks.of(pool), ours, foreign, _classes(domain), unplugged)
+
+    def has_snapshots_in(self, disk: Belonging) -> bool:
+        """Say whether a disk may have snapshots within."""
+        return bool(self.snapshots) and disk.format == QCOW2 and disk.target != BASE
 
     def pools_on(self, host: LibvirtHost) -> dict[str, str]:
         """Return in which pool of a host each file belongs; none where it has not the class."""
         named = {name: kind.pool for name, kind in host.storage_classes.items()} | {"": host.pool}
         classes = {disk.volume: "" for disk in self.disks} | dict(self.classes)
         return {file: named[name] for file, name in classes.items() if name in named}
+
+
+def standing_pools(connection: libvirt.virConnect) -> Iterator[Pool]:
+    """Return all pools that are in use and ours, also those that no class has any more.
+
+    By the mark in them: a pool without one never was.
+    """
+    for each in connection.listAllStoragePools(IN_USE):
+        pool = class_pool(connection, each.name())
+        if marks_of(pool):
+            yield pool
 
 
 def storage_marks(pool: Pool) -> frozenset[str]:
@@ -118,6 +157,23 @@ def storage_marks(pool: Pool) -> frozenset[str]:
         refresh(pool)
         found = marks_of(pool)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What tells pools from others, read once for each.
+
+    libvirt opens every file of a pool to see what is new in it, which takes the longer the more
+    disks are there. So whoever asks about many disks at once asks one of these.
+    """
+
+    _found: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def of(self, pool: Pool) -> frozenset[str]:
+        """Return what tells a pool from others, as it was when first asked for."""
+        if pool.name not in self._found:
+            self._found[pool.name] = storage_marks(pool)
+        return self._found[pool.name]
 
 
 def pool_of(pool: Pool, name: str) -> Pool | None:
@@ -152,10 +208,10 @@ def refresh(pool: Pool) -> None:
             return
 
 
-def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
+def _disks(pool: Pool, domain: Domain, marks: Marks) -> "list[Belonging]":
     flags = 0 if domain.running else libvirt.VIR_DOMAIN_XML_INACTIVE
     tree = ET.fromstring(domain.handle.XMLDesc(flags))  # noqa: S314 - libvirt's own
-    pools: dict[str, tuple[Pool, frozenset[str]]] = {}
+    pools: dict[str, Pool] = {}
     found: list[Belonging] = []
     seeds = {each.seed for each in (domain.configured, domain.running) if each is not None}
     for disk in tree.findall("devices/disk"):
@@ -167,25 +223,29 @@ def _disks(pool: Pool, domain: Domain) -> "list[Belonging]":
             found_pool = pool_of(pool, name)
             if found_pool is None:
                 raise Busy(f"there is no storage pool {name}, in which its disk is")
-            pools[name] = found_pool, storage_marks(found_pool)
-        there, marks = pools[name]
+            pools[name] = found_pool
+        there = pools[name]
+        seen = marks.of(there)  # before anything is read, as it has libvirt look what is there
         volume = source.get("volume") or ""
         kind = (driver.get("type") if driver is not None else None) or "raw"
-        # Others that are only read may be of any size.
+        # Others may be of any size.
         content = there.read(volume) if volume in seeds else None
         dev = target.get("dev") or ""
         capacity = _capacity(there, domain, dev, volume)
-        readonly = disk.find("readonly") is not None
-        found.append(Belonging(dev, volume, kind, capacity, marks, content, readonly))
+        others = disk.find("readonly") is not None or disk.find("shareable") is not None
+        common = others and content is None
+        found.append(Belonging(dev, volume, kind, capacity, seen, content, common))
     return found
 
 
-def _unplugged(pool: Pool, domain: Domain, plugged: Container[str]) -> Iterator[Unplugged]:
+def _unplugged(
+    pool: Pool, domain: Domain, plugged: Container[str], marks: Marks
+) -> Iterator[Unplugged]:
     for volume in domain.configured.mark.volumes:
         if volume.made and not volume.detached and volume.file not in plugged:
             there = pool_of(pool, volume.pool)
-            marks = frozenset[str]() if there is None else storage_marks(there)
-            yield Unplugged(volume.name, volume.file, marks)
+            seen = frozenset[str]() if there is None else marks.of(there)
+            yield Unplugged(volume.name, volume.file, seen)
 
 
 def _classes(domain: Domain) -> dict[str, str]:

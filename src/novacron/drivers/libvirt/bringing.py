@@ -128,7 +128,7 @@ class Bringing:
             return theirs
         if self._pool.find(made.volume) is None:
             raise Busy("somebody removed the image while it was brought", reason="ImageIncomplete")
-        self._pool.make_empty(made.mark)
+        self._pool.empty(made.mark, 0, "raw")
         return made
 
     def _brought_elsewhere(self, made: InStock) -> InStock | None:

@@ -13,6 +13,7 @@ import libvirt
 
 from novacron.core.errors import Busy, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Power
+from novacron.core.migration import DISK_LOST
 from novacron.drivers.libvirt.belongings import refresh
 from novacron.drivers.libvirt.domain import (
     console_log,
@@ -24,11 +25,11 @@ from novacron.drivers.libvirt.domain import (
 from novacron.drivers.libvirt.errors import NOT_THERE, code_of
 from novacron.drivers.libvirt.facts import Machinery
 from novacron.drivers.libvirt.fitted import Fitted, fitted
-from novacron.drivers.libvirt.growth import grow_file_systems, use_cpus
+from novacron.drivers.libvirt.growth import is_to_be_told, tell_of_growth, use_cpus
 from novacron.drivers.libvirt.holders import require_unused
 from novacron.drivers.libvirt.host import LibvirtHost
-from novacron.drivers.libvirt.look import Domain, find, needed_volumes
-from novacron.drivers.libvirt.mark import set_mark
+from novacron.drivers.libvirt.look import Domain, find, needed_volumes, read
+from novacron.drivers.libvirt.mark import Mark, set_mark
 from novacron.drivers.libvirt.memory import plug_memory
 from novacron.drivers.libvirt.network import ensure_network
 from novacron.drivers.libvirt.plugging import plug_in, pull_out
@@ -94,7 +95,7 @@ class Builder:
                 f"{self.host.name} any more: mount the pool's storage or put the file back; only "
                 "if it is gone for good, delete the machine, which removes nothing from storage "
                 "that is not mounted",
-                reason="DiskLost",
+                reason=DISK_LOST,
                 again=LOOK_AGAIN,
             )
 
@@ -194,18 +195,18 @@ class Builder:
         plug_in(domain, plugged)
         seed = seed_of(plan)
         in_use = {seed.name, *(each.seed for each in (domain.running,) if each)}
-        if seed.name != domain.configured.seed:
+        # Not by the name alone: a guest that moved brought the one that it was started with.
+        if seed.name != domain.configured.seed or self.pool.find(seed.name) is None:
             self._sow(seed)
-        begun = domain.running is not None or domain.configured.mark.begun
-        name = domain.configured.name
-        _, written = self._writing.changed(plan, name, seed.name, volumes, begun=begun)
-        mark = self._plugging.make(domain.handle, written.mark)
+        mark = self._written_anew(plan, seed, volumes, domain)
         in_use |= seeds(domain.handle)
         self.pool.remove_all(f"{volume_prefix(uid)}seed-", except_for=frozenset(in_use))
         pull_out(domain, plugged)
         if domain.running is not None:
             self._plugging.plug(mark, domain)
             self._change_running(plan, domain)
+            if is_to_be_told(domain.marked(mark)) and (now := read(domain.handle)):
+                tell_of_growth(now)
 
     def remove(self, uid: str, domain: Domain | None, *, disks: bool = True) -> None:
         """Remove a machine and all it has, or only what its host knows of it."""
@@ -222,6 +223,18 @@ class Builder:
                 | libvirt.VIR_DOMAIN_UNDEFINE_NVRAM
             )
             _unless_gone(lambda: domain.handle.undefineFlags(flags))
+
+    def _written_anew(
+        self, plan: MachinePlan, seed: Seed, volumes: tuple[Fitted, ...], domain: Domain
+    ) -> Mark:
+        """Write down what a machine is to have, make it, and return its mark."""
+        before, name = domain.configured.mark, domain.configured.name
+        begun = domain.running is not None or before.begun
+        untold = before.untold or before.disk_mib < plan.resources.disk_mib
+        _, written = self._writing.changed(
+            plan, name, seed.name, volumes, begun=begun, untold=untold
+        )
+        return self._plugging.make(domain.handle, written.mark)
 
     def _ensure_network(self, ports: Iterable[Port]) -> None:
         """Have the host's own network, where one of the ports is in it."""
@@ -263,8 +276,6 @@ class Builder:
         elif size_mib > domain.configured.mark.disk_mib:
             flag = libvirt.VIR_DOMAIN_BLOCK_RESIZE_BYTES
             domain.handle.blockResize("vda", size_mib * MIB, flag)
-            if domain.running and domain.running.agent:
-                grow_file_systems(domain.handle)
 
     def _change_running(self, plan: MachinePlan, domain: Domain) -> None:
         assert domain.running is not None

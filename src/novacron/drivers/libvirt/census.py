@@ -8,6 +8,7 @@ from typing import NamedTuple
 from novacron.core.machine import Observed, Power, Usage
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.domain import domain_uuid
+from novacron.drivers.libvirt.growth import is_to_be_told
 from novacron.drivers.libvirt.look import (
     Domain,
     Known,
@@ -25,11 +26,11 @@ __all__ = ["Census", "at_rest", "look_at_all"]
 
 
 class Census(NamedTuple):
-    """How all machines are, what they use by UID, and of whom their data are still to be noted."""
+    """How all machines are, what they use by UID, and about whom there is more to do, in time."""
 
     machines: list[Observed]
     usage: dict[str, Usage]
-    unnoted: tuple[str, ...]
+    due: tuple[str, ...]
 
 
 def at_rest(seen: Observed) -> bool:
@@ -83,5 +84,9 @@ def look_at_all(
         ours.sort(key=lambda each: places[each.uid])
     found = [one for each in ours if (one := unless_odd(each.uid, partial(seen, each)))]
     found += [replace(each, usage=usage.get(each.uid)) for each in resting.values()]
-    unnoted = (each.uid for each in ours if lacks_note(each, complete=is_complete(each)))
-    return Census(found, usage, tuple(unnoted))
+    due = (
+        each.uid
+        for each in ours
+        if is_to_be_told(each) or lacks_note(each, complete=is_complete(each))
+    )
+    return Census(found, usage, tuple(due))

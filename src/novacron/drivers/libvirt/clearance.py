@@ -53,7 +53,7 @@ def _remove(pool: Pool, image: InStock) -> bool:
     # Nobody finds it from now on; whoever did a moment ago may have a disk on it by now.
     pool.remove(image.mark)
     if not _is_free(pool, volume.path()):
-        pool.make_empty(image.mark)
+        pool.empty(image.mark, 0, "raw")
         return False
     pool.remove(image.volume)
     return True

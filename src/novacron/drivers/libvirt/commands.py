@@ -65,7 +65,10 @@ class LibvirtGuestCommands(HostWork):
                 record.having(entry).write(domain.handle)
             return entry.ran or _followed(domain, record, entry, program)
 
-        return await self._work(run)
+        try:
+            return await self._work(run)
+        finally:
+            self._outdated(ref.uid)
 
     async def note_ran(self, ref: MachineRef, ran: Ran) -> None:
         """Remember until the guest stops that something was done for it."""
@@ -85,7 +88,13 @@ class LibvirtGuestCommands(HostWork):
             domain = present(builder, ref)
             change(_record(domain)).write(domain.handle)
 
-        await self._work(rewrite)
+        try:
+            await self._work(rewrite)
+        finally:
+            self._outdated(ref.uid)
+
+    def _outdated(self, uid: str) -> None:
+        """Take note that what was seen of a machine does not tell all of it any more."""
 
 
 def _record(domain: Domain) -> Record:

@@ -14,17 +14,17 @@ import libvirt
 
 from novacron.core.errors import Busy, DriverError, OutOfCapacity, Rejected, Unreachable
 from novacron.core.machine import Power
-from novacron.core.migration import CPU_INCOMPATIBLE
+from novacron.core.migration import CPU_INCOMPATIBLE, HAS_SNAPSHOTS, VOLUMES_AWAIT_RESTART
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.libvirt.arrivals import Reception
+from novacron.drivers.libvirt.disk_files import BASE, as_files, lend, with_base
 from novacron.drivers.libvirt.errors import NO_ROOM, code_of, sentence
+from novacron.drivers.libvirt.homecoming import end_or_unmark, is_sent
 from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.travel import (
-    SENT,
     adapted,
-    is_marked_as_sent,
     marked_as_sent,
-    unmarked,
     with_plain_cpu,
     without_hardware,
 )
@@ -38,6 +38,7 @@ __all__ = [
     "progress_of",
     "require_all_plugged_in",
     "require_bandwidth",
+    "require_off",
 ]
 
 MIB = 1024 * 1024
@@ -84,25 +85,26 @@ class Route:
     reception: Reception
 
 
-def depart(domain: Domain, route: Route, policy: MovePolicy) -> None:
+def depart(domain: Domain, pool: Pool, route: Route, policy: MovePolicy) -> None:
     """Send a machine; returns when it is there. One that is off is sent without ever running."""
     handle = domain.handle
     if domain.power is Power.ON:
         handle.migrateToURI3(route.uri, _wishes(handle, route, policy), _flags(route, policy))
         return
-    # One who died may have left the mark: what is written here stays if it is not sent after all.
-    written = unmarked(handle.XMLDesc(WRITTEN))
-    flags = _flags(route, policy, cold=True)
+    written = handle.XMLDesc(WRITTEN)
     # It never runs, so it need not have a CPU that only one of the hosts has, nor their hardware.
     bare = without_hardware(written)
-    handle = handle.connect().defineXML(marked_as_sent(with_plain_cpu(bare)))
+    up = marked_as_sent(with_plain_cpu(as_files(bare, route.reception.whole)))
+    if BASE in route.reception.copied and (base := lend(pool, domain.uid)):
+        up = with_base(up, pool, base)
     try:
-        handle.createWithFlags(libvirt.VIR_DOMAIN_START_PAUSED)
+        # What is written down stays as it is: a guest must never run with files for disks.
+        handle = handle.connect().createXML(up, libvirt.VIR_DOMAIN_START_PAUSED)
+        flags = _flags(route, policy, cold=True)
         handle.migrateToURI3(route.uri, _wishes(handle, route, policy, bare), flags)
     except libvirt.libvirtError:
         if handle.isActive():
             handle.destroy()
-        handle.connect().defineXML(written)
         raise
 
 
@@ -127,10 +129,13 @@ def _wishes(
 ) -> dict[str, Any]:
     running = handle.XMLDesc(MIGRATABLE)
     written = written or handle.XMLDesc(WRITTEN)
-    draft, pools = route.reception.draft, route.reception.pools
+    draft, pools, copied = route.reception.draft, route.reception.pools, route.reception.copied
+    there = adapted(written, draft, pools)
+    if copied:  # so that it is known of it as long as nobody has made all that came its own
+        there = marked_as_sent(there)
     wishes: dict[str, Any] = {
         libvirt.VIR_MIGRATE_PARAM_DEST_XML: adapted(running, draft, pools),
-        libvirt.VIR_MIGRATE_PARAM_PERSIST_XML: adapted(written, draft, pools),
+        libvirt.VIR_MIGRATE_PARAM_PERSIST_XML: there,
     }
     if route.address:
         wishes[libvirt.VIR_MIGRATE_PARAM_URI] = f"tcp://{route.address}"
@@ -139,8 +144,8 @@ def _wishes(
         wishes[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = share
     if policy.compression:
         wishes[libvirt.VIR_MIGRATE_PARAM_COMPRESSION] = ["xbzrle"]
-    if route.reception.copied:
-        wishes[libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS] = list(route.reception.copied)
+    if copied:
+        wishes[libvirt.VIR_MIGRATE_PARAM_MIGRATE_DISKS] = list(copied)
     return wishes
 
 
@@ -155,7 +160,18 @@ def require_all_plugged_in(route: Route) -> None:
         raise Rejected(
             f"host {route.host} does not see volume {left}, which the guest gets with a restart "
             "and which is not copied before: restart it first, or take the volume off the machine",
-            reason="VolumesAwaitRestart",
+            reason=VOLUMES_AWAIT_RESTART,
+        )
+
+
+def require_off(domain: Domain, route: Route) -> None:
+    """Refuse to send a guest without the snapshots that are within disks to be copied."""
+    if route.reception.whole and domain.power is Power.ON:
+        raise Rejected(
+            f"host {route.host} does not see its disks, and its snapshots come along only while it "
+            "is off: let it be stopped (--stop-allowed), delete the snapshots first, or have both "
+            "hosts see one storage",
+            reason=HAS_SNAPSHOTS,
         )
 
 
@@ -203,20 +219,8 @@ def abort(domain: Domain | None) -> None:
         return
     if progress_of(domain) is not None:
         domain.handle.abortJob()
-    elif domain.running is not None and is_marked_as_sent(domain.running.text):
-        _end_or_unmark(domain)
-
-
-def _end_or_unmark(domain: Domain) -> None:
-    """End a guest that somebody wanted to send, and died; one that runs has only kept the mark.
-
-    It was started from what was written down for a move that came to nothing.
-    """
-    if domain.state == libvirt.VIR_DOMAIN_PAUSED:
-        domain.handle.destroy()
-        return
-    kind, live = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_LIVE
-    domain.handle.setMetadata(kind, None, None, SENT, live)
+    elif is_sent(domain):
+        end_or_unmark(domain)
 
 
 def explained(error: libvirt.libvirtError, route: Route) -> DriverError:

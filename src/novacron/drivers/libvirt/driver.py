@@ -132,7 +132,7 @@ class LibvirtDriver(
         known = replace(self._known(), hearing=hearing)
         census = await self._work(lambda builder: look_at_all(builder, meter, known, lately))
         self._usage, self._hearing = census.usage, hearing
-        self._noting.begin(census.unnoted)
+        self._noting.begin(census.due)
         paced = map(self._patience.paced, census.machines)
         found = [self._newest(each, before.get(each.vm_id)) for each in paced]
         self._patience.forget_all_but({seen.uid for seen in found})
@@ -217,6 +217,9 @@ class LibvirtDriver(
         self._stopping.forget(ref.uid)
         if self._building.stop(ref.uid):
             raise Busy(f"{ref.name} is still being made; what there is of it goes then", SOON)
+        if self._errands.under_way(ref.uid) is not None:
+            # It need not end well any more, and with a guest that hangs it would never end.
+            await self._work(lambda builder: _end_guest(builder, ref.uid))
         self._errands.require_idle(ref.uid)
         await self._work(lambda builder: builder.remove(ref.uid, find(builder.connection, ref.uid)))
         self._building.forget(ref.uid)
@@ -322,8 +325,11 @@ class LibvirtDriver(
         if expected is not power or seen.hindered is not None:
             self._changed_uid(seen.uid)
 
-    def _changed_uid(self, uid: str) -> None:
+    def _outdated(self, uid: str) -> None:
         self._lately.discard(domain_uuid(uid))
+
+    def _changed_uid(self, uid: str) -> None:
+        self._outdated(uid)
         self._stopping.look(uid)
         if self._tell is not None:
             self._tell(uid)
@@ -332,3 +338,8 @@ class LibvirtDriver(
 def _pull_plug(domain: Domain) -> None:
     if domain.power is Power.ON:
         domain.handle.destroy()
+
+
+def _end_guest(builder: Builder, uid: str) -> None:
+    if (domain := find(builder.connection, uid)) is not None:
+        _pull_plug(domain)

@@ -1,6 +1,6 @@
 """Work on machines that takes longer than a call may: one piece at a time for each machine.
 
-What went wrong with one is told by the next order for the same.
+What went wrong with one is told by the next orders for the same, for a while.
 """
 
 import asyncio
@@ -15,6 +15,11 @@ __all__ = ["Errands"]
 
 AGAIN = timedelta(seconds=1)
 FINISH_SECONDS = 3.0
+# Who hears of a failure asks again after half a minute, or after what it says itself.
+PAUSE_SECONDS = 30.0
+NEARLY = 0.9
+# Of a large guest's memory that is long, and of one that hangs it has to end somewhere.
+LONGEST_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +28,31 @@ class _Errand:
     task: "asyncio.Task[None]"
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    error: DriverError
+    until: float
+
+    @classmethod
+    def now(cls, error: DriverError) -> "_Failure":
+        """Return a failure that is told until whoever heard of it may ask once more."""
+        pause = error.after.total_seconds() if isinstance(error, Busy) else PAUSE_SECONDS
+        return cls(error, asyncio.get_running_loop().time() + pause * NEARLY)
+
+
 @dataclass(slots=True)
 class Errands:
-    """Runs errands, few at once; ``done`` gets the UID of a machine when one has ended."""
+    """Runs errands, few at once; ``done`` gets the UID of a machine when one has ended.
+
+    One that takes very long goes on and is not counted any more: a guest that hangs is in the way
+    of no other machine.
+    """
 
     done: Callable[[str], None]
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
+    longest_seconds: float = LONGEST_SECONDS
     _under_way: dict[str, _Errand] = field(default_factory=dict)
-    _failures: dict[tuple[str, str], DriverError] = field(default_factory=dict)
+    _failures: dict[tuple[str, str], _Failure] = field(default_factory=dict)
 
     def under_way(self, uid: str) -> str | None:
         """Return what is being done to a machine."""
@@ -45,17 +67,27 @@ class Errands:
 
     async def run(self, uid: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
         """Begin something, or see that it goes on; a moment is waited for it to end."""
-        if (failed := self._failures.pop((uid, what), None)) is not None:
-            raise failed
         errand = self._under_way.get(uid)
         if errand is None:
+            self._raise_failure(uid, what)
             errand = _Errand(what, asyncio.create_task(self._run(uid, what, work)))
             self._under_way[uid] = errand
         elif errand.what != what:
             raise Busy(f"its host is busy with another errand ({errand.what})", AGAIN)
         await asyncio.wait({errand.task}, timeout=0.1)
-        if (failed := self._failures.pop((uid, what), None)) is not None:
-            raise failed
+        self._raise_failure(uid, what)
+
+    def _raise_failure(self, uid: str, what: str) -> None:
+        """Raise what went wrong, until it is worth another attempt.
+
+        Others may be tried meanwhile, whose failures are no reason to begin with this one again.
+        """
+        failed = self._failures.get((uid, what))
+        if failed is None:
+            return
+        if failed.until > asyncio.get_running_loop().time():
+            raise failed.error
+        del self._failures[uid, what]
 
     def require_idle(self, uid: str) -> None:
         """Refuse what cannot be done meanwhile."""
@@ -77,12 +109,21 @@ class Errands:
 
     async def _run(self, uid: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            async with self.places:
-                await work()
+            await self._in_its_place(work)
         except DriverError as error:
-            self._failures[uid, what] = error
+            self._failures[uid, what] = _Failure.now(error)
         except Exception as error:  # noqa: BLE001 - or it would begin anew at once, for ever
-            self._failures[uid, what] = unforeseen(what, error)
+            self._failures[uid, what] = _Failure.now(unforeseen(what, error))
         finally:
             del self._under_way[uid]
             self.done(uid)
+
+    async def _in_its_place(self, work: Callable[[], Awaitable[None]]) -> None:
+        async with self.places:
+            begun = asyncio.ensure_future(work())
+            try:
+                await asyncio.wait({begun}, timeout=self.longest_seconds)
+            except asyncio.CancelledError:
+                begun.cancel()
+                raise
+        await begun

@@ -16,7 +16,7 @@ from novacron.core.errors import (
     Unsupported,
 )
 
-__all__ = ["NOT_THERE", "code_of", "core_errors", "sentence", "translated"]
+__all__ = ["NOT_THERE", "code_of", "core_errors", "passes", "sentence", "translated"]
 
 HYPERVISOR_AGAIN = timedelta(seconds=10)
 NOT_THERE = frozenset(
@@ -80,6 +80,13 @@ def translated(error: libvirt.libvirtError, host: str) -> DriverError:
     if code in CANNOT:
         return Unsupported(f"host {host} cannot do this: {said}")
     return Busy(f"host {host}: {said}", HYPERVISOR_AGAIN, reason="HypervisorError")
+
+
+def passes(error: libvirt.libvirtError) -> bool:
+    """Say whether the very same may go well later: its host has no room, no time, or is away."""
+    if code_of(error) == libvirt.VIR_ERR_OPERATION_TIMEOUT:
+        return True
+    return isinstance(translated(error, ""), (OutOfCapacity, Unreachable))
 
 
 @contextmanager

@@ -29,6 +29,7 @@ __all__ = [
 PREFIX = "volume-"
 # The guest sees no more of a virtio disk's serial number.
 LONGEST_SERIAL = 20
+FLAGS = ("made", "cold", "untold", "detached")
 # vda and vdb are the first disk and its seed.
 TARGETS = tuple(
     f"vd{first}{second}" for first in ("", *ascii_lowercase) for second in ascii_lowercase
@@ -40,7 +41,8 @@ class Fitted:
     """One volume of a machine; ``pool`` and ``file`` are where it is.
 
     ``made`` says that it was there once; ``cold`` that the running guest could not take it, so
-    that it waits for a restart; ``detached`` that the machine does not have it any more.
+    that it waits for a restart; ``untold`` that it grew and no guest was told yet; ``detached``
+    that the machine does not have it any more.
     """
 
     name: str
@@ -52,12 +54,18 @@ class Fitted:
     access: str = Access.ONCE
     made: bool = False
     cold: bool = False
+    untold: bool = False
     detached: bool = False
 
     @property
     def key(self) -> str:
         """Return what it is found by among the files of all pools."""
         return f"{self.pool}/{self.file}"
+
+    @property
+    def stem(self) -> str:
+        """Return what is called by its id, of which a machine has one, wherever its file is."""
+        return self.file.rpartition(".")[0]
 
     @property
     def format(self) -> str:
@@ -68,7 +76,7 @@ class Fitted:
         """Return it as XML."""
         words = {name: getattr(self, name) for name in ("name", "target", "pool", "file")}
         words |= {"size": str(self.size_mib), "class": self.storage_class, "access": self.access}
-        words |= {flag: "yes" for flag in ("made", "cold", "detached") if getattr(self, flag)}
+        words |= {flag: "yes" for flag in FLAGS if getattr(self, flag)}
         return ET.Element("volume", words)
 
 
@@ -85,6 +93,7 @@ def found(mark: ET.Element) -> tuple[Fitted, ...]:
             access=each.get("access") or Access.ONCE,
             made=each.get("made") == "yes",
             cold=each.get("cold") == "yes",
+            untold=each.get("untold") == "yes",
             detached=each.get("detached") == "yes",
         )
         for each in elements(mark)
@@ -122,18 +131,20 @@ def fitted(
     ``places`` tells pool and file of each volume by its name, ``live`` targets and serials of a
     running guest's disks. A volume keeps its target for as long as a guest may have it.
     """
-    known = {each.key: each for each in before}
-    wanted = {f"{pool}/{file}" for _, pool, file in places.values()}
-    taken = {each.target for each in before if each.key in wanted and not each.detached}
+    # Not by its pool: a class may get another one, and files may be moved there by hand.
+    known = {(each.storage_class, each.file): each for each in before}
+    wanted = {(volume.storage_class or "", file) for volume, _, file in places.values()}
+    staying = [each for each in before if (each.storage_class, each.file) in wanted]
+    taken = {each.target for each in staying if not each.detached}
     taken |= {target for target, _ in live}
     having: list[Fitted] = []
     for volume, pool, file in places.values():
-        old = known.get(f"{pool}/{file}")
+        old = known.get((volume.storage_class or "", file))
         target = old.target if old and _keeps_target(old, taken, live) else _free(taken)
         taken.add(target)
         having.append(_fit(volume, Fitted(volume.name, target, pool, file, 0), old))
-    leaving = [replace(old, detached=True, cold=False) for old in before if old.key not in wanted]
-    return (*having, *leaving)
+    leaving = (each for each in before if each not in staying)
+    return (*having, *(replace(each, detached=True, cold=False) for each in leaving))
 
 
 def _keeps_target(old: Fitted, taken: set[str], live: frozenset[tuple[str, str]]) -> bool:
@@ -153,6 +164,7 @@ def _fit(volume: Volume, place: Fitted, old: Fitted | None) -> Fitted:
         access=volume.access or Access.ONCE,
         made=old is not None and old.made,
         cold=old is not None and old.cold,
+        untold=old is not None and (old.untold or old.size_mib < volume.size_mib),
     )
 
 
@@ -188,6 +200,7 @@ def seen(
         _attachment(volume, volume.key in files, live),
         id_of(volume.file),
         volume.storage_class or None,
+        access=Access(volume.access),
     )
 
 

@@ -3,15 +3,24 @@
 What its disk grew by, with partition and file system, and CPUs, which many a Linux leaves off line.
 A guest without an agent, and one whose disks are laid out in a way that is not understood here,
 finds the larger disk and the CPUs and does with them what it likes.
+
+That a disk grew stays in the mark until an agent was told: it may come long after its guest does.
 """
 
 import json
 import logging
+from dataclasses import replace
 
 import libvirt
 import libvirt_qemu
 
-__all__ = ["grow_file_systems", "use_cpus"]
+from novacron.drivers.libvirt.agent import REFUSED
+from novacron.drivers.libvirt.errors import sentence
+from novacron.drivers.libvirt.fitted import Fitted, serial_of
+from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.mark import set_mark
+
+__all__ = ["is_to_be_told", "tell_of_growth", "use_cpus"]
 
 log = logging.getLogger(__name__)
 
@@ -77,9 +86,46 @@ done
 """
 
 
-def grow_file_systems(handle: libvirt.virDomain, serial: str = "") -> None:
-    """Start the growth inside a guest, of one disk or of the first; what comes of it is its own."""
-    _start(handle, "its disk grew", GROW, serial)
+def is_to_be_told(domain: Domain) -> bool:
+    """Say whether a guest has disks that grew unbeknown to it, and an agent to be told by."""
+    if domain.running is None or not domain.running.agent:
+        return False
+    return domain.configured.mark.untold or any(_has(domain, it) for it in _grown(domain))
+
+
+def tell_of_growth(domain: Domain) -> None:
+    """Tell a guest what grew, and write down that it knows; a silent one is told another time."""
+    mark, told = domain.configured.mark, set[str]()
+    serials = [""] if mark.untold else []
+    serials += [serial_of(each.name) for each in _grown(domain) if _has(domain, each)]
+    for serial in serials:
+        if not grow_file_systems(domain.handle, serial):
+            break
+        told.add(serial)
+    volumes = tuple(
+        replace(each, untold=each.untold and serial_of(each.name) not in told)
+        for each in mark.volumes
+    )
+    after = replace(mark, untold=mark.untold and "" not in told, volumes=volumes)
+    if after != mark:
+        set_mark(domain.handle, after, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
+
+
+def _grown(domain: Domain) -> list[Fitted]:
+    return [each for each in domain.configured.mark.volumes if each.untold and not each.detached]
+
+
+def _has(domain: Domain, volume: Fitted) -> bool:
+    live = domain.running.disks if domain.running else frozenset()
+    return (volume.target, serial_of(volume.name)) in live
+
+
+def grow_file_systems(handle: libvirt.virDomain, serial: str = "") -> bool:
+    """Start the growth inside a guest, of one disk or of the first; say whether it knows of it.
+
+    What comes of it is its own, also that it lets nobody start anything.
+    """
+    return _start(handle, "its disk grew", GROW, serial)
 
 
 def use_cpus(handle: libvirt.virDomain, count: int) -> None:
@@ -87,11 +133,13 @@ def use_cpus(handle: libvirt.virDomain, count: int) -> None:
     _start(handle, "it has more CPUs", PUT_ON_LINE, str(count))
 
 
-def _start(handle: libvirt.virDomain, news: str, script: str, argument: str) -> None:
-    """Start a script inside a guest."""
+def _start(handle: libvirt.virDomain, news: str, script: str, argument: str) -> bool:
+    """Start a script inside a guest; say whether its agent answered."""
     arguments = {"path": "/bin/sh", "arg": ["-c", script, "novacron", argument]}
     question = json.dumps({"execute": "guest-exec", "arguments": arguments})
     try:
         libvirt_qemu.qemuAgentCommand(handle, question, AGENT_SECONDS, 0)
     except libvirt.libvirtError as error:
         log.info("a guest was not told that %s: %s", news, error)
+        return bool(REFUSED.search(sentence(error)))
+    return True

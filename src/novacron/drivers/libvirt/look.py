@@ -239,7 +239,7 @@ def observed(
         recipe=mark.recipe,
         awaits_restart=_awaits_restart(domain, volumes),
         volumes=volumes,
-        drifted=_drifted(configured),
+        drifted=_drifted(configured, running),
         ended=ENDED.get(domain.reason) if domain.state == libvirt.VIR_DOMAIN_SHUTOFF else None,
         snapshots=snapshots,
         ran=running.record.ended if running else (),
@@ -249,9 +249,9 @@ def observed(
     )
 
 
-def _drifted(configured: Defined) -> str | None:
+def _drifted(configured: Defined, running: Defined | None) -> str | None:
     """Return why a definition is to be written anew, if it is."""
-    if is_marked_as_sent(configured.text):
+    if any(it is not None and is_marked_as_sent(it.text) for it in (configured, running)):
         return "a move was given up in the midst of it"
     return None if configured.mark.shape == configured.shape else "its definition was edited"
 

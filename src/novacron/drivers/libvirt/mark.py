@@ -94,7 +94,8 @@ class Mark:
 
     ``cpu`` is the word for the CPU that a guest gets which is started with it. ``begun`` says that
     a guest was started: its first disk has data, and is never made a second time. None is what
-    earlier operators wrote, who noted nothing of it.
+    earlier operators wrote, who noted nothing of it. ``untold`` says that the first disk grew, and
+    that no guest was told yet.
     """
 
     uid: str
@@ -108,6 +109,7 @@ class Mark:
     volumes: tuple[Fitted, ...] = ()
     cpu: str = ""
     begun: bool | None = None
+    untold: bool = False
 
     @classmethod
     def of(cls, plan: MachinePlan, volumes: tuple[Fitted, ...] = ()) -> "Mark":
@@ -154,6 +156,8 @@ class Mark:
         }
         if self.begun is not None:
             words["begun"] = BEGUN[self.begun]
+        if self.untold:
+            words["untold"] = "yes"
         said = "".join(f" {name}={quoteattr(value)}" for name, value in words.items())
         volumes = (ET.tostring(each.element(), encoding="unicode") for each in self.volumes)
         return f"<{tag}{declared}{said}>{''.join(volumes)}</{tag}>"
@@ -179,6 +183,7 @@ class Mark:
             volumes=found(element),
             cpu=element.get("cpu") or "",
             begun={word: begun for begun, word in BEGUN.items()}.get(element.get("begun") or ""),
+            untold=element.get("untold") == "yes",
         )
 
 

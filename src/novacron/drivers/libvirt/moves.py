@@ -1,22 +1,26 @@
 """Machines of one libvirt host that move to another, or come from one."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import libvirt
 
 from novacron.core.errors import Busy, DriverError, Unsupported
-from novacron.core.machine import MachinePlan, MachineRef
+from novacron.core.machine import MachinePlan, MachineRef, Power
 from novacron.core.migration import Destination, Luggage, require_encryption
 from novacron.core.move import MovePolicy, MoveProgress
 from novacron.drivers.libvirt import arrivals, departures
+from novacron.drivers.libvirt.at_rest import MaybeFrozen
 from novacron.drivers.libvirt.belongings import Belongings
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.departures import Route
+from novacron.drivers.libvirt.disk_files import give_back
+from novacron.drivers.libvirt.homecoming import set_right
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import find
+from novacron.drivers.libvirt.packing import packed
 from novacron.drivers.libvirt.snapshot_book import put_away, take_out
 from novacron.drivers.libvirt.work import HostWork, no_credentials, present
 
@@ -53,8 +57,12 @@ class LibvirtMoves(HostWork):
         def pack(builder: Builder) -> Luggage:
             domain = find(builder.pool.connection, ref.uid)
             if domain is not None and not away and departures.progress_of(domain) is None:
+                domain = set_right(builder.pool, domain)
                 take_out(builder.pool, domain)  # left in their book by one who died
-            return Luggage(Belongings.packed(builder.pool, ref.uid, domain).contents())
+                if domain.power is Power.OFF:
+                    give_back(builder.pool, ref.uid)
+            belongings = packed(builder.pool, ref.uid, domain)
+            return Luggage(replace(belongings, changing=away).contents())
 
         return await self._work(pack)
 
@@ -72,7 +80,8 @@ class LibvirtMoves(HostWork):
         departures.require_all_plugged_in(route)
         departures.require_bandwidth(route, policy)
         async with self._turn(ref.uid):
-            await self._work(lambda builder: present(builder, ref))
+            domain = await self._work(lambda builder: present(builder, ref))
+            departures.require_off(domain, route)
             if (what := self._errand_for(ref.uid)) is not None:
                 raise Busy(f"its host is busy with it ({what})", ERRAND_AGAIN)
             if len(route.reception.copied) > 1:
@@ -84,12 +93,16 @@ class LibvirtMoves(HostWork):
             domain, pool = find(link.connection, ref.uid), self._builder(link).pool
             if domain is None:
                 return Busy(f"{ref.name} is not on host {self._host.name} any more")
-            put_away(pool, domain)
             try:
-                departures.depart(domain, route, policy)
+                put_away(pool, domain)
+            except MaybeFrozen as error:  # it may be so for ever, and others wait for their turn
+                return DriverError(str(error), reason=error.reason)
+            try:
+                departures.depart(domain, pool, route, policy)
             except libvirt.libvirtError as error:
                 if not link.connection.isAlive():
                     raise  # it is this host that fell silent, not the other one
+                give_back(pool, ref.uid)
                 take_out(pool, domain)
                 return departures.explained(error, route)
             return None
@@ -121,8 +134,18 @@ class LibvirtMoves(HostWork):
         return told or (MoveProgress() if ref.uid in self._sending else None)
 
     async def cancel_move(self, ref: MachineRef) -> None:
-        """Have the machine stay; done when it is no longer being sent."""
-        await self._work(lambda builder: departures.abort(find(builder.pool.connection, ref.uid)))
+        """Have the machine stay, with all it has; done when it is no longer being sent."""
+        away = ref.uid in self._sending or self._errand_for(ref.uid) is not None
+
+        def stay(builder: Builder) -> None:
+            departures.abort(find(builder.pool.connection, ref.uid))
+            domain = find(builder.pool.connection, ref.uid)  # what was up to be sent is off by now
+            if domain is not None and not away and departures.progress_of(domain) is None:
+                take_out(builder.pool, domain)
+                if domain.power is Power.OFF:
+                    give_back(builder.pool, ref.uid)
+
+        await self._work(stay)
 
     async def clear_out(self, ref: MachineRef, kept: Luggage, *, was_home: bool) -> None:
         """Remove what is left of a machine that is on another host."""
@@ -146,15 +169,11 @@ class LibvirtMoves(HostWork):
         route = Route(host.name, uri, host.migration_address, host.migration_tls, reception)
         return Destination(host.name, {ROUTE: route})
 
-    async def arrived(
-        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
-    ) -> MoveProgress:
+    async def arrived(self, plan: MachinePlan, luggage: Luggage | None) -> MoveProgress:
         """Make a machine that has come one of the host's own."""
         belongings = Belongings.of(luggage.contents) if luggage else None
         async with self._turn(plan.ref.uid):
-            return await self._work(
-                lambda builder: arrivals.settled(builder, plan, belongings, live=live)
-            )
+            return await self._work(lambda builder: arrivals.settled(builder, plan, belongings))
 
     async def out_of_reach(self, plan: MachinePlan) -> str | None:
         """Return which disk of a machine that is not here is not within reach, if one is not."""

@@ -1,7 +1,8 @@
-"""Has it written down of machines of earlier operators that their disks may have a guest's data.
+"""Tells guests of disks that grew once they have an agent, and notes who has data of a guest's.
 
-Apart from the look that finds who lacks it: to write may take as long as whatever else is done to
-a domain, and what a look has read is old by the time it ends.
+The latter for machines of earlier operators. Apart from the look that finds who lacks either: to
+tell or to write may take as long as whatever else is done to a domain, and what a look has read is
+old by the time it ends.
 """
 
 import asyncio
@@ -15,6 +16,7 @@ import libvirt
 from novacron.core.errors import DriverError
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.deliveries import Work
+from novacron.drivers.libvirt.growth import is_to_be_told, tell_of_growth
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.writing import lacks_note, note_guest
 
@@ -28,7 +30,7 @@ AT_ONCE = 20
 
 @dataclass(slots=True)
 class Noting:
-    """Notes a few machines after each look, by ``work`` and while nobody else writes them down.
+    """Deals with a few machines after each look, by ``work``, while nobody else writes it down.
 
     ``is_free`` says whether that is so now, and ``turn`` keeps others away meanwhile.
     """
@@ -61,19 +63,24 @@ class Noting:
             async with self.turn(uid):
                 return bool(await self.work(lambda builder: _noted(builder, uid)))
         except DriverError as error:
-            log.debug("that %s has data is not noted before a later look: %s", uid, error)
+            log.debug("what is due of %s is done after a later look: %s", uid, error)
         except Exception:
-            log.exception("that %s has data cannot be noted", uid)
+            log.exception("what is due of %s cannot be done", uid)
         return True  # it took as long as any
 
 
 def _noted(builder: Builder, uid: str) -> bool:
     domain = find(builder.connection, uid)
-    if domain is None or not lacks_note(domain, complete=builder.is_complete(domain)):
+    if domain is None:
         return False
-    if _is_at_work(domain):
+    lacking = lacks_note(domain, complete=builder.is_complete(domain))
+    untold = is_to_be_told(domain)
+    if not (lacking or untold) or _is_at_work(domain):
         return False
-    note_guest(domain)
+    if lacking:
+        domain = note_guest(domain)
+    if untold:
+        tell_of_growth(domain)
     return True
 
 

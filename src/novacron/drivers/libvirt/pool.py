@@ -20,7 +20,7 @@ from novacron.drivers.libvirt.errors import NOT_THERE, code_of, sentence
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.link import Link
 
-__all__ = ["Pool", "class_pool", "open_pool", "read_volume", "storage_of"]
+__all__ = ["MISSING", "Pool", "class_pool", "open_pool", "read_volume", "storage_of"]
 
 CHUNK = 256 * 1024
 MIB = 1024 * 1024
@@ -28,6 +28,7 @@ MIB = 1024 * 1024
 PART_BYTES = 32 * MIB
 READ_BYTES = 4 * MIB
 POOL_AGAIN = timedelta(seconds=30)
+MISSING = "PoolMissing"
 OTHERS_WRITE_SECONDS = 10.0
 OTHERS_MAKE_SECONDS = 1.0
 LOOK_SECONDS = 0.02
@@ -68,8 +69,8 @@ def class_pool(connection: libvirt.virConnect, name: str) -> "Pool":
             raise
         raise Rejected(
             f"there is no storage pool {name}, which spec.libvirt.storageClasses of the Host "
-            "names: make it with virsh pool-define",
-            reason="PoolMissing",
+            "names, or named when a volume was made: make it with virsh pool-define",
+            reason=MISSING,
             again=POOL_AGAIN,
         ) from error
     if not pool.isActive():
@@ -92,7 +93,7 @@ def _made(connection: libvirt.virConnect, host: LibvirtHost) -> libvirt.virStora
         raise Rejected(
             f"host {host.name} has no storage pool {host.pool}; make one, or say in "
             "spec.libvirt.storagePath where it is to be made",
-            reason="PoolMissing",
+            reason=MISSING,
             again=POOL_AGAIN,
         )
     pool = ET.Element("pool", type="dir")
@@ -245,14 +246,14 @@ class Pool:
         """Make a volume of which only the name matters; say whether nobody else did before."""
         return self._create(_volume(name, 0, "raw")) is not None
 
-    def make_empty(self, name: str) -> None:
-        """Make a volume of which only the name matters; one that is there is left as it is."""
-        self._create(_volume(name, 0, "raw"))
-
     def touch(self, name: str) -> None:
         """Write over the first byte of a volume, so that its time is now, if that can be done."""
         with suppress(libvirt.libvirtError):  # another process may be doing the same
-            self._write(self.pool.storageVolLookupByName(name), [b"\n"])
+            self.write_over(name, b"\n")
+
+    def write_over(self, name: str, content: bytes) -> None:
+        """Write over the beginning of a volume; the rest of it stays."""
+        self._write(self.pool.storageVolLookupByName(name), [content])
 
     def _write(
         self, volume: libvirt.virStorageVol, chunks: Iterable[bytes], start: int = 0

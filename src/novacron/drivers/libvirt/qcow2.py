@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-__all__ = ["Read", "Tables", "Within", "read_snapshots"]
+__all__ = ["MAGIC", "Read", "Tables", "Within", "read_snapshots"]
 
 # Returns bytes of the volume, from where and how many.
 Read = Callable[[int, int], bytes]

@@ -21,10 +21,11 @@ from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.snapshot_disks import disks_of, is_within
 from novacron.drivers.libvirt.snapshot_removal import METADATA_ONLY
+from novacron.drivers.libvirt.snapshotting import clear, unfinished
 from novacron.drivers.libvirt.travel import adapted
 from novacron.drivers.libvirt.travel import disks_of as files_of
 
-__all__ = ["keep", "put_away", "take_out"]
+__all__ = ["Book", "as_written", "keep", "put_away", "take_out"]
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,26 @@ class _Page(NamedTuple):
     current: bool
 
 
+class Book(NamedTuple):
+    """All records that libvirt has, and what the volume is called that says so."""
+
+    name: str
+    content: bytes
+
+
+def as_written(domain: Domain) -> Book | None:
+    """Return the book as it has to be; none where there are no snapshots."""
+    pages = [
+        _Page(each.name, on_record.text_of(each.handle), bool(each.handle.isCurrent()))
+        for each in on_record.records(domain.handle)
+    ]
+    if not pages:
+        return None
+    content = json.dumps(pages).encode()
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    return Book(f"{_prefix(domain.uid)}{digest}.json", content)
+
+
 def keep(pool: Pool, domain: Domain) -> None:
     """Write down all records that libvirt has, in place of what was written before.
 
@@ -42,24 +63,24 @@ def keep(pool: Pool, domain: Domain) -> None:
     the book knows, because somebody died who had put it away, is never lost by this.
     """
     take_out(pool, domain)
-    pages = [
-        _Page(each.name, on_record.text_of(each.handle), bool(each.handle.isCurrent()))
-        for each in on_record.records(domain.handle)
-    ]
-    before = _books(pool, domain.uid)
-    if not pages:
+    before, book = _books(pool, domain.uid), as_written(domain)
+    if book is None:
         _remove(pool, before)
         return
-    content = json.dumps(pages).encode()
-    name = f"{_prefix(domain.uid)}{hashlib.sha256(content).hexdigest()[:12]}.json"
     # One that is there may be empty: who made it may have died before it was written.
-    if name not in before or pool.read(name) != content:
-        pool.fill(name, len(content), [content])
-    _remove(pool, before - {name})
+    if book.name not in before or pool.read(book.name) != book.content:
+        pool.fill(book.name, len(book.content), [book.content])
+    _remove(pool, before - {book.name})
 
 
 def put_away(pool: Pool, domain: Domain) -> None:
-    """Have libvirt not know of the snapshots, so that it lets the machine go."""
+    """Have libvirt not know of the snapshots, so that it lets the machine go.
+
+    One that was never finished is cleared first: without its record nobody would know that the
+    guest's file systems may still be at rest for it.
+    """
+    for name in unfinished(domain):
+        clear(domain, name)
     keep(pool, domain)
     for record in list(on_record.records(domain.handle)):
         record.handle.delete(METADATA_ONLY)

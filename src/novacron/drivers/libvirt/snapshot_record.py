@@ -16,6 +16,7 @@ from novacron.core.snapshot import Snapshot
 from novacron.drivers.libvirt.errors import code_of
 
 __all__ = [
+    "AMBIGUOUS",
     "CURRENT",
     "MARKER",
     "REDEFINE",
@@ -32,6 +33,7 @@ __all__ = [
 WORD = "novacron "
 # A record of no snapshot: it is the current one for as long as a restore has not been made.
 MARKER = "novacron.restoring"
+AMBIGUOUS = "SnapshotNameAmbiguous"
 REDEFINE = libvirt.VIR_DOMAIN_SNAPSHOT_CREATE_REDEFINE
 CURRENT = libvirt.VIR_DOMAIN_SNAPSHOT_CREATE_CURRENT
 

@@ -1,5 +1,6 @@
 """Snapshots of the machines of one libvirt host."""
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -9,14 +10,18 @@ from novacron.core.errors import DriverError
 from novacron.core.machine import MachineRef
 from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
 from novacron.drivers.libvirt import snapshotting
+from novacron.drivers.libvirt.at_rest import MaybeFrozen
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.errands import Errands
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.snapshot_book import keep
+from novacron.drivers.libvirt.snapshot_restore import restore
 from novacron.drivers.libvirt.work import HostWork, no_credentials, present
 
 __all__ = ["RESTORE", "LibvirtSnapshots"]
+
+log = logging.getLogger(__name__)
 
 SOON = timedelta(milliseconds=200)
 RESTORE = "restore"
@@ -53,14 +58,20 @@ class LibvirtSnapshots(HostWork):
         if self._errands.under_way(ref.uid) is not None:
             return found
         if unfinished:
-            name = unfinished[0]
-            await self._errand(ref, f"clear {name}", lambda each: snapshotting.clear(each, name))
+            await self._clear(ref, unfinished[0])
         elif found and ref.uid not in self._compared:
             # Somebody may have died before the book was written, or with two of them. Whether that
             # can be mended now or not, there are these snapshots; the next order tries again.
             with suppress(DriverError):
                 await self._errand(ref, "keep", lambda _: None)
         return found
+
+    async def _clear(self, ref: MachineRef, name: str) -> None:
+        """Take away what nobody finishes; a silent agent is in the way of no restore or removal."""
+        try:
+            await self._errand(ref, f"clear {name}", lambda it: snapshotting.clear(it, name))
+        except MaybeFrozen as error:
+            log.warning("%s on host %s: %s", ref.name, ref.host, error)
 
     async def take_snapshot(self, ref: MachineRef, order: SnapshotOrder) -> Accepted:
         """Take one; the same name twice makes one."""
@@ -75,7 +86,7 @@ class LibvirtSnapshots(HostWork):
         return await self._errand(
             ref,
             f"{RESTORE} {order.snapshot} {order.request}",
-            lambda domain: snapshotting.restore(domain, order),
+            lambda domain: restore(domain, order),
         )
 
     async def remove_snapshot(self, ref: MachineRef, name: str) -> Accepted:

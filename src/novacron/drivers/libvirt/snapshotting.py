@@ -1,40 +1,31 @@
-"""Takes, restores and removes snapshots: blocking pieces of work on one domain.
+"""Takes and removes snapshots: blocking pieces of work on one domain.
 
 All of them are within the disks (docs/decisions/0011): no chain of files grows, the definition
 stays as it is, and libvirt itself can go back to them.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import libvirt
 
 from novacron.core.errors import Rejected
 from novacron.core.machine import Power
-from novacron.core.snapshot import RestoreOrder, Snapshot, SnapshotOrder
+from novacron.core.snapshot import Snapshot, SnapshotOrder
 from novacron.drivers.libvirt import snapshot_record as on_record
-from novacron.drivers.libvirt.fitted import id_of
-from novacron.drivers.libvirt.look import Domain, read
+from novacron.drivers.libvirt.at_rest import MaybeFrozen, at_rest, thaw
+from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.qemu import ask_qemu, nodes_of
 from novacron.drivers.libvirt.snapshot_disks import (
     Disk,
-    disks_let_go,
     disks_now,
-    disks_then,
     held_bytes,
     is_within,
-    mistaken_for,
-    taken_over,
 )
-from novacron.drivers.libvirt.snapshot_record import MARKER, Note, Record
+from novacron.drivers.libvirt.snapshot_record import AMBIGUOUS, MARKER, Note, Record
 from novacron.drivers.libvirt.snapshot_removal import METADATA_ONLY, discard
-from novacron.drivers.libvirt.writing import note_guest
 
-__all__ = ["clear", "list_whole", "remove", "restore", "take", "unfinished"]
-
-AGENT_SECONDS = 5
-AMBIGUOUS = "SnapshotNameAmbiguous"
+__all__ = ["clear", "list_whole", "remove", "take", "unfinished"]
 
 
 def list_whole(domain: Domain) -> list[Snapshot]:
@@ -82,59 +73,6 @@ def take(domain: Domain, order: SnapshotOrder) -> None:
     record.noted(handle, made=True, quiesced=quiesced, size=_size(order.name, disks))
 
 
-def restore(domain: Domain, order: RestoreOrder) -> None:
-    """Go back to a snapshot, unless this very request was carried out already.
-
-    libvirt makes a snapshot the current one together with going back to it. So a marker is made
-    the current one before: while it is, nobody went back.
-    """
-    handle = domain.handle
-    record = on_record.find(handle, order.snapshot)
-    if record is None or not record.note.made:
-        raise Rejected(f"there is no snapshot {order.snapshot}", reason="SnapshotNotFound")
-    if record.note.restored != order.request:
-        _require_own_disks(domain, record, order)
-        _require_whole(record)
-        _require_unmistakable(record)
-        marker = on_record.find(handle, MARKER)
-        if marker is None or marker.note.restored != order.request:
-            note = Note(made=True, restored=order.request)
-            on_record.write(handle, MARKER, note, datetime.now(UTC), current=True)
-        if not record.handle.isCurrent():
-            handle.revertToSnapshot(record.handle, libvirt.VIR_DOMAIN_SNAPSHOT_REVERT_FORCE)
-        if (back := read(handle)) is not None:
-            note_guest(back)  # the snapshot may be of a time when there was none
-        record.noted(handle, restored=order.request)
-    if (marker := on_record.find(handle, MARKER)) is not None:
-        marker.handle.delete(METADATA_ONLY)
-
-
-def _require_own_disks(domain: Domain, record: Record, order: RestoreOrder) -> None:
-    """Refuse to go back with a disk that has become another machine's, and has its data."""
-    for disk in disks_let_go(domain, record.handle):
-        other = order.elsewhere.get(id_of(disk.file))
-        if (mark := taken_over(disk, domain)) is not None:
-            other = mark.name
-        if other is not None:
-            raise Rejected(
-                f"snapshot {record.name} cannot be restored: disk {disk.place}, which the machine "
-                f"had then, is {other}'s now: take it off that machine first",
-                reason="VolumeInUse",
-            )
-
-
-def _require_whole(record: Record) -> None:
-    """Refuse to go back with some disks only, as libvirt would."""
-    for disk in disks_then(record.handle):
-        if not is_within(disk, record.name):
-            gone = "is gone" if disk.volume is None else "was made anew since"
-            raise Rejected(
-                f"snapshot {record.name} cannot be restored: disk {disk.place}, which the machine "
-                f"had then, {gone}",
-                reason="SnapshotIncomplete",
-            )
-
-
 def _require_no_number(name: str) -> None:
     """Refuse a name that QEMU may take for the number that it gave another snapshot."""
     if name.isdecimal():
@@ -143,18 +81,6 @@ def _require_no_number(name: str) -> None:
             "go back to another one; choose a name that is not only digits",
             reason=AMBIGUOUS,
         )
-
-
-def _require_unmistakable(record: Record) -> None:
-    """Refuse to go back to another snapshot, as QEMU would where that has the name for a number."""
-    for disk in disks_then(record.handle):
-        if (other := mistaken_for(disk, record.name)) is not None:
-            raise Rejected(
-                f"snapshot {record.name} cannot be restored: QEMU would take its name for the "
-                f"number of snapshot {other} within disk {disk.place}, and go back to that: delete "
-                f"{other} first, if you can do without it",
-                reason=AMBIGUOUS,
-            )
 
 
 def remove(domain: Domain, name: str) -> None:
@@ -170,7 +96,7 @@ def clear(domain: Domain, name: str) -> None:
     if record is not None and name == MARKER:
         record.handle.delete(METADATA_ONLY)
     elif record is not None and not record.note.made:
-        _thaw(domain)  # whoever began it may have died while the guest stood still
+        thaw(domain)  # whoever began it may have died while the guest stood still
         _delete(domain, record)
 
 
@@ -204,36 +130,15 @@ def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> bool:
         for node in nodes
     ]
     try:
-        with _at_rest(domain) as quiesced:
+        with at_rest(domain) as quiesced:
             ask_qemu(handle, "transaction", actions=actions)
+    except MaybeFrozen:
+        raise  # by the record whoever looks next knows that it is to be thawed
     except BaseException:
         with suppress(libvirt.libvirtError):
             handle.snapshotLookupByName(name).delete(METADATA_ONLY)
         raise
     return quiesced
-
-
-@contextmanager
-def _at_rest(domain: Domain) -> Iterator[bool]:
-    """Have the guest's file systems at rest, where its agent can; say whether they are."""
-    frozen = False
-    if domain.running is not None and domain.running.agent:
-        with suppress(libvirt.libvirtError):
-            domain.handle.agentSetResponseTimeout(AGENT_SECONDS)
-            domain.handle.fsFreeze()
-            frozen = True
-    try:
-        yield frozen
-    finally:
-        if domain.running is not None and domain.running.agent:
-            _thaw(domain)  # also where it did not answer in time: it may have done it after all
-
-
-def _thaw(domain: Domain) -> None:
-    if domain.running is not None:
-        with suppress(libvirt.libvirtError):  # no agent, or nothing was frozen
-            domain.handle.agentSetResponseTimeout(AGENT_SECONDS)
-            domain.handle.fsThaw()
 
 
 def _delete(domain: Domain, record: Record) -> None:

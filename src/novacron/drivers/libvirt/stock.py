@@ -256,7 +256,7 @@ class Stock:
             if old.startswith(alias(identity)) and old != name:
                 pool.remove(old)
         if name not in names:
-            pool.make_empty(name)
+            pool.empty(name, 0, "raw")
         self._remembered[identity] = image.volume
 
 

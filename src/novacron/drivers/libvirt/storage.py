@@ -9,9 +9,9 @@ import libvirt
 from novacron.core.errors import DriverError, OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, MachineRef
 from novacron.core.volume import Access, Volume, require_offered
-from novacron.drivers.libvirt.fitted import Fitted, stem_of
+from novacron.drivers.libvirt.fitted import Fitted, id_of, stem_of
 from novacron.drivers.libvirt.host import LibvirtHost
-from novacron.drivers.libvirt.pool import Pool, class_pool
+from novacron.drivers.libvirt.pool import MISSING, Pool, class_pool
 
 __all__ = ["COMING", "Storage", "size_of"]
 
@@ -43,15 +43,21 @@ class Storage:
         plan: MachinePlan,
         refusal: type[OutOfCapacity | Rejected],
         coming: frozenset[str] = frozenset(),
+        before: Iterable[Fitted] = (),
     ) -> dict[str, tuple[Volume, str, str]]:
         """Return pool and file of each volume; raise the refusal for one that cannot be here.
 
-        ``coming`` are files that will be here with a machine that moves.
+        ``coming`` are files that will be here with a machine that moves, ``before`` are the volumes
+        that it has, or had until they were taken off it.
         """
+        known = {each.stem: each for each in before}
         found: dict[str, tuple[Volume, str, str]] = {}
         for volume in plan.volumes or ():
-            pool = self._pool_for(volume, refusal)
+            old = known.get(stem_of(plan.ref, volume))
+            pool = self._pool_for(volume, refusal, old)
             file = self._file(plan.ref, volume, pool, refusal, coming)
+            if old is not None:
+                self._require_same(volume, file, old)
             found[volume.name] = (volume, pool.name, file)
         return found
 
@@ -80,10 +86,11 @@ class Storage:
                 found |= {f"{name}/{file}" for file in self.pool(name).names()}
         return frozenset(found)
 
-    def make(self, volume: Fitted) -> None:
+    def make(self, volume: Fitted) -> bool:
         """Make a volume that is not there; one that was there once is lost, and nobody's to make.
 
-        One that is there is never made smaller, and grows where nobody has it open.
+        One that is there is never made smaller, and grows unless others may be reading it. Say
+        whether it did.
         """
         pool = self.pool(volume.pool)
         if (there := pool.find(volume.file)) is None:
@@ -94,8 +101,12 @@ class Storage:
                     reason="VolumeLost",
                 )
             pool.make(volume.file, volume.size_mib, volume.format)
-        else:
-            self.require_no_shrinking(volume, there)
+            return False
+        self.require_no_shrinking(volume, there)
+        grows = volume.access != Access.READ_ONLY and size_of(there) < volume.size_mib * 1024**2
+        if grows:
+            self.grow(volume, there)
+        return grows
 
     def grow(self, volume: Fitted, there: libvirt.virStorageVol) -> None:
         """Make a volume larger that no guest has.
@@ -117,7 +128,9 @@ class Storage:
                 reason="VolumeCannotShrink",
             )
 
-    def _pool_for(self, volume: Volume, refusal: type[OutOfCapacity | Rejected]) -> Pool:
+    def _pool_for(
+        self, volume: Volume, refusal: type[OutOfCapacity | Rejected], old: Fitted | None
+    ) -> Pool:
         host, name = self.host.name, volume.storage_class
         kind = self.host.storage_classes.get(name) if name is not None else None
         require_offered(
@@ -128,6 +141,8 @@ class Storage:
             refusal=refusal,
         )
         pool = self.own if kind is None else self.pool(kind.pool)
+        if old is not None and old.storage_class == (name or ""):
+            pool = self._home(old, pool)
         most_mib = int(pool.capacity_mib * self.host.disk_overcommit)
         if kind is not None and volume.size_mib > most_mib:
             raise refusal(
@@ -136,6 +151,36 @@ class Storage:
                 reason="HostFull",
             )
         return pool
+
+    def _home(self, old: Fitted, meant: Pool) -> Pool:
+        """Return the pool that a machine's volume is in, which its class may have had before.
+
+        That is the one meant by now for what was not made yet, and for what somebody moved there.
+        """
+        if old.pool == meant.name:
+            return meant
+        is_elsewhere = not old.made or meant.find(old.file) is not None
+        return meant if is_elsewhere and not self._still_has(old) else self.pool(old.pool)
+
+    def _still_has(self, old: Fitted) -> bool:
+        """Say whether a volume is where it was; of a pool that is away for now nobody can tell."""
+        try:
+            return self.pool(old.pool).find(old.file) is not None
+        except Rejected as error:
+            if error.reason != MISSING:
+                raise
+            return False
+
+    def _require_same(self, volume: Volume, file: str, old: Fitted) -> None:
+        """Refuse a volume of the same name as one of another kind that the machine had and kept."""
+        is_same = (volume.storage_class or "", file) == (old.storage_class, old.file)
+        if not is_same and self._still_has(old):
+            raise Rejected(
+                f"volume {id_of(old.file)} of storage class {old.storage_class or 'none'} and "
+                f"access mode {old.access} was taken off this machine and is kept: give volume "
+                f"{volume.name} another name, or delete that one",
+                reason="VolumeExists",
+            )
 
     def _file(
         self,

@@ -10,8 +10,8 @@ import libvirt
 from novacron.core.errors import Busy, Rejected
 from novacron.core.host import ClassFacts, HostFacts
 from novacron.core.machine import MachineRef
-from novacron.core.volume import KeptVolume, volume_id
-from novacron.drivers.libvirt.belongings import marks_of, storage_marks
+from novacron.core.volume import KeptVolume, Volume
+from novacron.drivers.libvirt.belongings import marks_of, standing_pools, storage_marks
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.fitted import PREFIX
 from novacron.drivers.libvirt.foreign import Foreign
@@ -36,14 +36,18 @@ class LibvirtVolumes(HostWork):
         del host
         return await self._work(lambda builder: list(shelved(builder).kept))
 
-    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[Volume]) -> None:
         """Delete volumes that were made for a machine which is gone."""
-        ids = [volume_id(ref.name, volume, ref.uid) for volume in volumes]
 
         def remove(builder: Builder) -> None:
-            for one in ids:
-                if _holder(builder, ref.namespace, one) is None:
-                    _remove(builder, ref.namespace, one)
+            pools, shut = _all_pools(builder)
+            for volume in volumes:
+                one = volume.id_for(ref.name, ref.uid)
+                if _holder(builder, ref.namespace, one) is not None:
+                    continue
+                why = shut.get(volume.storage_class or "")
+                if not _removed(pools, ref.namespace, one) and why is not None:
+                    raise why  # it may be in there
 
         await self._work(remove)
 
@@ -57,7 +61,14 @@ class LibvirtVolumes(HostWork):
                     "that machine first",
                     reason="VolumeInUse",
                 )
-            if not _remove(builder, namespace, volume):
+            pools, shut = _all_pools(builder)
+            if not _removed(pools, namespace, volume):
+                if shut:
+                    raise Rejected(
+                        f"volume {volume} of namespace {namespace} is in no pool of host {host} "
+                        f"that can be used, but: {'; '.join(map(str, shut.values()))}",
+                        reason="PoolUnusable",
+                    )
                 raise Rejected(
                     f"there is no volume {volume} of namespace {namespace} on host {host}",
                     reason="VolumeMissing",
@@ -110,7 +121,8 @@ def shelved(builder: Builder) -> Shelved:
     # After the files, which are made later than the definition that has them, and go earlier.
     held = _held_by_machines(builder) if found else frozenset()
     kept = [_told(*each) for each in found if f"{each[0].name}/{each[1]}" not in held]
-    return Shelved(tuple(chain.from_iterable(kept)), pools, shut)
+    why = {storage_class: str(error) for storage_class, error in shut.items()}
+    return Shelved(tuple(chain.from_iterable(kept)), pools, why)
 
 
 def _held_by_machines(builder: Builder) -> frozenset[str]:
@@ -118,17 +130,25 @@ def _held_by_machines(builder: Builder) -> frozenset[str]:
     return frozenset(volume.key for each in written for volume in each.mark.volumes)
 
 
-def _pools(builder: Builder) -> tuple[list[tuple[str | None, Pool]], Mapping[str, str]]:
+def _pools(builder: Builder) -> tuple[list[tuple[str | None, Pool]], Mapping[str, Rejected]]:
     """Return the pools that can be used, and of which classes not, and why."""
     opened: list[tuple[str | None, Pool]] = []
-    shut: dict[str, str] = {}
+    shut: dict[str, Rejected] = {}
     for storage_class, name in builder.storage.pools():
         try:
             opened.append((storage_class, builder.storage.pool(name)))
         except Rejected as error:
             assert storage_class is not None, "the builder has the host's own pool"
-            shut[storage_class] = str(error)
+            shut[storage_class] = error
     return opened, shut
+
+
+def _all_pools(builder: Builder) -> tuple[list[Pool], Mapping[str, Rejected]]:
+    """Return all pools that can be used, also such as no class has any more, and the others."""
+    opened, shut = _pools(builder)
+    found = {pool.name: pool for _, pool in opened}
+    former = {pool.name: pool for pool in standing_pools(builder.connection)}
+    return list((former | found).values()), shut
 
 
 def _storage_id(pool: Pool) -> str:
@@ -156,11 +176,10 @@ def _files(namespace: str, volume: str) -> frozenset[str]:
     return frozenset(f"{PREFIX}{namespace}.{volume}{ending}" for ending in ENDINGS)
 
 
-def _remove(builder: Builder, namespace: str, volume: str) -> bool:
+def _removed(pools: Iterable[Pool], namespace: str, volume: str) -> bool:
     """Delete a volume wherever it is; say whether it was there."""
     found = False
-    for _, name in builder.storage.pools():
-        pool = builder.storage.pool(name)
+    for pool in pools:
         for file in _files(namespace, volume):
             found |= pool.find(file) is not None
             pool.remove(file)

@@ -15,6 +15,7 @@ from novacron.core.machine import MachineRef, Observed, Power
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.connection import Connection
 from novacron.drivers.libvirt.facts import Machinery
+from novacron.drivers.libvirt.homecoming import set_right
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link
 from novacron.drivers.libvirt.look import Domain, Known, find, observed
@@ -90,7 +91,7 @@ def present(builder: Builder, ref: MachineRef) -> Domain:
     domain = find(builder.connection, ref.uid)
     if domain is None:
         raise Busy(f"{ref.name} is not on host {builder.host.name} any more")
-    return domain
+    return set_right(builder.pool, domain)
 
 
 def seen_by(builder: Builder, domain: Domain, known: Known, *, complete: bool) -> Observed:

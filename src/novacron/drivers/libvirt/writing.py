@@ -41,10 +41,11 @@ class Writing:
         volumes: tuple[Fitted, ...],
         *,
         begun: bool | None,
+        untold: bool = False,
     ) -> Written:
         """Write a machine down, then ask what libvirt made of it, and add that to the mark."""
         draft = self._drafted(plan, name, seed, volumes)
-        mark = self._mark(plan, volumes, begun=begun)
+        mark = replace(self._mark(plan, volumes, begun=begun), untold=untold)
         handle = self.pool.connection.defineXML(draft.marked(mark))
         # What libvirt made of it is what a later look is compared with.
         text = handle.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)

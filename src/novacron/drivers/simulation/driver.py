@@ -15,7 +15,7 @@ from novacron.core.guest_commands import AGENT_SILENT
 from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.host import ClassFacts, HostFacts
 from novacron.core.machine import MachinePlan, MachineRef, Observed, Power
-from novacron.core.volume import KeptVolume, volume_id
+from novacron.core.volume import KeptVolume, Volume
 from novacron.drivers.simulation import commands, convert
 from novacron.drivers.simulation.errors import core_errors
 from novacron.drivers.simulation.faults import Operation, strike
@@ -168,12 +168,12 @@ class SimulationDriver(SimulatedMoves, SimulatedSnapshots):
         with self._turn() as turn:
             return turn.shelf.kept()
 
-    async def reclaim(self, ref: MachineRef, volumes: Iterable[str]) -> None:
+    async def reclaim(self, ref: MachineRef, volumes: Iterable[Volume]) -> None:
         """Delete volumes that were made for a machine which is gone."""
         self._admit(Operation.DELETE, ref)
         with self._turn() as turn:
             for volume in volumes:
-                turn.shelf.drop(ref.namespace, volume_id(ref.name, volume, ref.uid))
+                turn.shelf.drop(ref.namespace, volume.id_for(ref.name, ref.uid))
 
     async def delete_volume(self, host: str, namespace: str, volume: str) -> None:
         """Delete one volume by its id."""

@@ -81,11 +81,9 @@ class SimulatedMoves(HostFile):
         tls = self._host.migration_tls
         return Destination(self._host.name, {FILE: str(self._path), TLS: tls})
 
-    async def arrived(
-        self, plan: MachinePlan, luggage: Luggage | None, *, live: bool
-    ) -> MoveProgress:
+    async def arrived(self, plan: MachinePlan, luggage: Luggage | None) -> MoveProgress:
         """Tell what it took; a machine that came has all it had but devices of its host."""
-        del luggage, live
+        del luggage
         with self._turn() as turn:
             row = turn.present(plan.ref)
             if plan.devices:

@@ -314,7 +314,7 @@ class TemplateSpec(Model):
     devices: Annotated[list[Device], Atomic(), Field(max_length=16)] = []
     """Hardware handed to it."""
     user_data: Annotated[str, Field(max_length=65536)] | None = None
-    """Cloud-init configuration for its first start."""
+    """Cloud-init configuration; most of it counts at its first start only."""
     node_selector: Labels = {}
     """Labels that a host must have."""
     affinity: Affinity | None = None

@@ -49,6 +49,7 @@ from novacron.families.novacron.placement_record import (
 )
 from novacron.families.novacron.volume_translate import (
     asked,
+    awaiting_restart,
     classes_needed,
     listed,
     volume_of,
@@ -70,6 +71,7 @@ __all__ = ["VirtualMachineKind"]
 
 Object = dict[str, Any]
 
+ABANDON = "novacron.io/abandon"
 # For machines stored before the schema had it as a default.
 DEFAULT_DISK = "10Gi"
 
@@ -226,11 +228,14 @@ def _machine(obj: Object, seal: Seal) -> Machine:
         hooks=hooks,
         volumes=volumes,
         detached_mib=detached.disk_mib,
+        awaiting_restart=awaiting_restart(status),
         restart_allowed=restart_allowed(spec.get("updateStrategy") or {}),
         restart_at_once=restart_at_once(spec.get("updateStrategy") or {}),
         live_migration_allowed=(spec.get("migrationPolicy") or {}).get("allowLiveMigration", True),
         host=record.host if record else None,
         promised=record is not None and not status.get("nodeName"),
+        abandoned=(metadata.get("annotations") or {}).get(ABANDON) == "true",
+        unseen=not status.get("resources"),
         reserved=record.reserved if record else None,
         devices=record.devices if record else (),
         placed_because=_because(obj, record, seal),

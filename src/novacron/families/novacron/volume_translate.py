@@ -10,6 +10,7 @@ from novacron.core.volume import Access, Attachment, Hold, KeptVolume, Reclaim, 
 
 __all__ = [
     "asked",
+    "awaiting_restart",
     "classes_needed",
     "classes_of",
     "listed",
@@ -84,6 +85,15 @@ def volumes_held(obj: Mapping[str, Any]) -> Mapping[str, Hold]:
             reads = asked.get(each["id"]) is Access.READ_ONLY
             held[each["id"]] = Hold.READS if reads else Hold.WRITES
     return held
+
+
+def awaiting_restart(status: Mapping[str, Any]) -> frozenset[str | None]:
+    """Return the storage classes of volumes that a running guest does not have yet."""
+    return frozenset(
+        each.get("storageClass")
+        for each in status.get("volumes") or ()
+        if each.get("state") == Attachment.AWAITS_RESTART
+    )
 
 
 def listed(status: Mapping[str, Any], but: Container[str] = ()) -> Resources:

@@ -8,6 +8,7 @@ import libvirt
 import pytest
 
 from libvirt_daemon import LibvirtDaemon
+from novacron.core.hooks import PRE_START, Ran
 from novacron.core.machine import MachinePlan, Observed, Power
 from novacron.drivers.libvirt import LibvirtDriver, census
 from novacron.drivers.libvirt.look import read_all
@@ -61,6 +62,25 @@ async def test_a_machine_seen_since_the_last_look_is_not_read_anew(
     assert third == await driver.observe(plan.ref)
     assert replace(first, usage=None) == replace(second, usage=None) == replace(third, usage=None)
     assert third.usage is not None
+    await deleted(driver, plan)
+
+
+async def test_what_was_done_for_a_guest_since_it_was_seen_is_told_by_the_next_look(
+    driver: LibvirtDriver,
+) -> None:
+    """Who hears of it as it was before sends the request of its hook once more."""
+    plan = await running(driver)
+    assert await driver.observe(plan.ref) is not None
+    ran = Ran(PRE_START, "digest", 0)
+    await driver.note_ran(plan.ref, ran)
+    told = await seen(driver, plan)
+    assert told is not None
+    assert told.ran == (ran,)
+    await driver.observe(plan.ref)
+    await driver.forget_ran(plan.ref, PRE_START)
+    told = await seen(driver, plan)
+    assert told is not None
+    assert told.ran == ()
     await deleted(driver, plan)
 
 

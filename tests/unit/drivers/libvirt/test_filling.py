@@ -48,7 +48,7 @@ def test_no_volume_is_overlooked_while_others_are_made(tmp_path: Path) -> None:
         add_pool(connection, "own", tmp_path)
         pool, end = class_pool(connection, "own"), Event()
         for name in there:
-            pool.make_empty(name)
+            pool.empty(name, 0, "raw")
         made = other.submit(make_without_end, daemon.uri, end)
         try:
             overlooked = [there - pool.names() for _ in range(LOOKS)]
@@ -64,7 +64,7 @@ def make_without_end(uri: str, end: Event) -> int:
     connection, count = libvirt.open(uri), 0
     pool = class_pool(connection, "own")
     while not end.is_set():
-        pool.make_empty(f"other-{count}")
+        pool.empty(f"other-{count}", 0, "raw")
         count += 1
         if not count % 50:
             pool.remove_all("other-")

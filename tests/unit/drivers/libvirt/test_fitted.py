@@ -1,5 +1,6 @@
 """Where a machine's volumes are plugged in, and what is remembered of those it had."""
 
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 from hypothesis import given
@@ -45,10 +46,11 @@ def test_whatever_comes_and_goes_no_two_share_a_target(
 def test_a_mark_tells_all_it_was_told() -> None:
     """What is read back is what was written."""
     one = Fitted("a", "vdc", "p", "volume-x.raw", 64, "fast", "ReadWriteMany", made=True, cold=True)
+    one = replace(one, untold=True)
     told = (Told("52:54:00:00:00:01", "former", ("10.0.0.1/24",), "word"),)
     image = "s3://bucket/a'b\"<&>\n\t"
     volumes = (one, Fitted("b", "vdd", "p", "f", 1))
-    mark = Mark("uid", "ns", "vm", 10, "r", image, told, "shape", volumes, "cpu")
+    mark = Mark("uid", "ns", "vm", 10, "r", image, told, "shape", volumes, "cpu", untold=True)
     assert Mark.found(ET.fromstring(f"<metadata>{mark.text}</metadata>")) == mark
 
 

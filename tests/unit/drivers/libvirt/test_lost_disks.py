@@ -21,6 +21,7 @@ from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX, Mark
 from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.shelf import Shelf
+from novacron.drivers.libvirt.snapshot_restore import restore
 from unit.drivers.libvirt.hosts import (
     created,
     deleted,
@@ -146,7 +147,7 @@ async def test_nor_is_one_after_a_snapshot_of_earlier_days(driver: LibvirtDriver
     await created(driver, plan)
     await done(driver, plan, lambda it: snapshotting.take(it, SnapshotOrder("early")))
     await runs(driver, plan)
-    await done(driver, plan, lambda it: snapshotting.restore(it, RestoreOrder("early", "r1")))
+    await done(driver, plan, lambda it: restore(it, RestoreOrder("early", "r1")))
     await is_refused_without_its_disk(driver, plan)
 
 
@@ -262,7 +263,7 @@ async def test_to_note_that_a_guest_runs_unmakes_no_volume(driver: LibvirtDriver
     await done(driver, plan, volumes_are_made)
     await deleted(driver, first)
     await deleted(driver, plan)
-    await driver.reclaim(plan.ref, ["data"])
+    await driver.reclaim(plan.ref, plan.volumes or ())
 
 
 async def test_a_disk_that_no_guest_had_is_made_anew(driver: LibvirtDriver) -> None:
@@ -303,7 +304,7 @@ async def test_no_disk_is_left_on_an_image_that_another_host_clears_away(
                 builder.complete(plan, image, domain)
             assert image.mark not in builder.pool.names(), "the next one would find it again"
         finally:
-            builder.pool.make_empty(image.mark)
+            builder.pool.empty(image.mark, 0, "raw")
 
     await driver._work(complete)
     assert not await has_root(driver, plan)

@@ -61,7 +61,7 @@ async def test_a_machine_that_is_off_gets_hardware_of_its_new_host(
         assert written(pair, 0) == {"0x3b/0x0000/0x0/0x00"}
         await sent(pair, here, there)
         assert await pair.settled(here, "a") is None
-        await there.arrived(plan(pair, "b"), None, live=False)
+        await there.arrived(plan(pair, "b"), None)
         seen = await pair.settled(there, "b")
         assert seen is not None
         assert (seen.power, seen.recipe) == (Power.OFF, plan(pair, "b").recipe)

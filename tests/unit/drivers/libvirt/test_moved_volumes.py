@@ -11,10 +11,13 @@ from conformance.pairs import Mover, Pair, real
 from fleet import shared_fleet
 from novacron.core.errors import OutOfCapacity, Rejected
 from novacron.core.machine import MachinePlan, Observed, Power
+from novacron.core.migration import Luggage
 from novacron.core.move import MovePolicy
-from novacron.core.volume import Access, Reclaim, Volume, volume_id
+from novacron.core.volume import COMMON, Access, Reclaim, Volume, volume_id
 from novacron.drivers.libvirt.domain import domain_uuid
-from novacron.drivers.libvirt.pool import read_volume
+from novacron.drivers.libvirt.host import ClassPool
+from novacron.drivers.libvirt.pool import Pool, read_volume
+from novacron.drivers.libvirt.storage import COMING
 from novacron.drivers.libvirt.travel import is_marked_as_sent, marked_as_sent
 from rights import ROOT
 
@@ -53,9 +56,16 @@ async def moved(pair: Pair, here: Mover, there: Mover, plan: MachinePlan) -> Obs
     destination = await there.welcome(coming, luggage)
     await here.send(plan.ref, destination, MovePolicy())
     assert await pair.settled(here, "a") is None
-    await there.arrived(coming, luggage, live=False)
+    await there.arrived(coming, luggage)
     await here.clear_out(plan.ref, await there.pack(coming.ref), was_home=True)
     return await pair.settled(there, "b")
+
+
+def elsewhere(luggage: Luggage) -> Luggage:
+    """Return what a machine has as if all of it was in a place that this host does not see."""
+    disks = luggage.contents["disks"]
+    apart = tuple(replace(each, marks=frozenset({"far away"})) for each in disks)
+    return Luggage({**luggage.contents, "disks": apart, "said_in": frozenset()})
 
 
 async def about_to_go(pair: Pair, here: Mover) -> tuple[MachinePlan, MachinePlan]:
@@ -64,6 +74,37 @@ async def about_to_go(pair: Pair, here: Mover) -> tuple[MachinePlan, MachinePlan
     await here.create(plan)
     await pair.settled(here, "a")
     return plan, replace(plan, ref=pair.plan("b").ref)
+
+
+async def test_a_pool_is_looked_into_once_for_all_disks_that_are_to_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """libvirt opens each of its files for that, and there may be thousands of others' disks."""
+    async with real(tmp_path, pool="novacron") as pair:
+        here, there = pair.connect("a"), pair.connect("b")
+        volumes = tuple(Volume(f"data{n}", 16, reclaim=Reclaim.DELETE) for n in range(3))
+        plan = replace(pair.plan("a"), volumes=volumes)
+        await here.create(plan)
+        await pair.settled(here, "a")
+        coming = replace(plan, ref=pair.plan("b").ref)
+        for driver, ref in ((here, plan.ref), (there, coming.ref)):
+            await driver.pack(ref)  # which gives its pool a mark
+        looked: list[str] = []
+        refresh = Pool.refresh
+
+        def counted(pool: Pool) -> None:
+            looked.append(pool.name)
+            refresh(pool)
+
+        monkeypatch.setattr(Pool, "refresh", counted)
+        luggage = await here.pack(plan.ref)
+        assert looked == ["novacron"]
+        await there.welcome(coming, luggage)
+        assert looked == ["novacron"] * 2
+        assert sum(file.endswith(COMING) for file in volumes_on(1)) == len(volumes)
+        await there.clear_out(coming.ref, luggage, was_home=False)
+        assert looked == ["novacron"] * 4, "once for disks, once for files that it did not make"
+        assert volumes_on(1) == set()
 
 
 @pytest.mark.parametrize("power", list(Power))
@@ -152,18 +193,33 @@ async def test_a_volume_that_was_there_before_its_machine_comes_along(
         assert pair.left_behind().count(kept) == 1
 
 
-async def test_a_volume_that_is_only_read_is_not_copied(tmp_path: Path) -> None:
-    """It may be of any size, and libvirt copies none: that is said before anything is done."""
-    async with real(tmp_path, pool="novacron") as pair:
+@pytest.mark.parametrize("access", sorted(COMMON))
+async def test_a_volume_that_others_may_have_too_is_neither_copied_nor_removed(
+    tmp_path: Path, access: Access
+) -> None:
+    """A copy would be another volume, and others go on with this one."""
+    common = {"common": ClassPool("novacron", shared=True)}
+    async with real(tmp_path, pool="novacron", classes={"a": common, "b": common}) as pair:
         here, there = pair.connect("a"), pair.connect("b")
-        kept = await left_from_before(pair, here)
-        only_read = Volume("data", 16, existing=id_of(kept), access=Access.READ_ONLY)
-        plan = replace(pair.plan("a"), volumes=(only_read,))
+        if access is Access.MANY:
+            volume = Volume("data", 16, storage_class="common", access=access)
+        else:
+            kept = await left_from_before(pair, here)
+            volume = Volume("data", 16, existing=id_of(kept), access=access)
+        plan = replace(pair.plan("a"), volumes=(volume,))
         await here.create(plan)
-        await pair.settled(here, "a")
-        coming = replace(plan, ref=pair.plan("b").ref)
-        with pytest.raises(Rejected, match="which is only read"):
-            await there.welcome(coming, await here.pack(plan.ref))
+        seen = await pair.settled(here, "a")
+        assert seen is not None
+        assert [each.access for each in seen.volumes] == [access]
+        coming, luggage = replace(plan, ref=pair.plan("b").ref), await here.pack(plan.ref)
+        with pytest.raises(Rejected, match="other machines may have too") as refused:
+            await there.welcome(coming, luggage)
+        assert refused.value.reason == "DisksOutOfReach"
+        before = volumes_on(0)
+        # As it would be where one who knew nothing of this had it copied.
+        await here.clear_out(plan.ref, elsewhere(luggage), was_home=True)
+        assert volumes_on(0) == before
+        assert len(before) == 1
 
 
 async def test_a_disk_of_which_only_a_part_has_come_is_not_taken_for_one(tmp_path: Path) -> None:
@@ -181,7 +237,7 @@ async def test_a_disk_of_which_only_a_part_has_come_is_not_taken_for_one(tmp_pat
         assert await moved(pair, here, there, plan) is not None
         assert await there.out_of_reach(coming) is None
         assert not [name for name in pair.left_behind() if name.endswith(".coming")]
-        await there.reclaim(coming.ref, ["data"])
+        await there.reclaim(coming.ref, coming.volumes or ())
 
 
 async def test_half_a_volume_is_nobodys_to_attach_and_goes_when_it_is_deleted(
@@ -219,7 +275,7 @@ async def test_a_machine_that_came_is_at_home_also_when_it_is_to_change_in_vain(
         await here.send(plan.ref, await there.welcome(coming, luggage), MovePolicy())
         assert await pair.settled(here, "a") is None
         wishful = replace(coming, volumes=(Volume("data", 16, storage_class="of-another-host"),))
-        await there.arrived(wishful, luggage, live=False)
+        await there.arrived(wishful, luggage)
         assert not [name for name in pair.left_behind() if name.endswith(".coming")]
         with pytest.raises(Rejected, match="of-another-host"):
             await there.resize(wishful)
@@ -247,6 +303,6 @@ async def test_a_file_that_no_move_left_is_not_written_over(tmp_path: Path) -> N
         assert kept == b"theirs".ljust(4096, b"\0"), "the move that was refused took it away"
         theirs.delete()
         assert await moved(pair, here, there, plan) is not None
-        await there.reclaim(coming.ref, ["data"])
+        await there.reclaim(coming.ref, coming.volumes or ())
         del stream, theirs, pool
         outside.close()

@@ -94,7 +94,7 @@ async def test_volumes_go_into_the_pools_that_the_other_host_has_for_them(
     luggage = await here.pack(plan.ref)
     await here.send(plan.ref, await there.welcome(coming, luggage), MovePolicy())
     assert await pair.settled(here, "a") is None
-    await there.arrived(coming, luggage, live=power is Power.ON)
+    await there.arrived(coming, luggage)
     seen = await pair.settled(there, "b")
     assert seen is not None
     assert seen.power is power
@@ -119,3 +119,19 @@ async def test_a_move_that_came_to_nothing_leaves_nothing_in_any_pool(pair: Pair
     await there.clear_out(coming.ref, await here.pack(plan.ref), was_home=False)
     assert volumes_on(1) == set()
     assert volumes_on(0) == before
+
+
+async def test_nothing_is_left_in_a_pool_that_a_class_had_before(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its volumes stayed there when the class got another one, and went away with their machine."""
+    plan, coming = await made(pair, pair.connect("a"), Power.OFF)
+    monkeypatch.setitem(CLASSES, "a", {"fast": ClassPool("novacron-fast")})
+    here, there = pair.connect("a"), pair.connect("b")
+    await here.send(plan.ref, await there.welcome(coming, await here.pack(plan.ref)), MovePolicy())
+    assert await pair.settled(here, "a") is None
+    await there.arrived(coming, None)
+    assert {pool for pool, _ in volumes_on(0)} == {"fast-a", "novacron"}
+    await here.clear_out(plan.ref, await there.pack(coming.ref), was_home=True)
+    assert volumes_on(0) == set()
+    assert {pool for pool, _ in volumes_on(1)} == {"fast-b", "novacron"}

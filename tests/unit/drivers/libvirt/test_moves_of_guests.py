@@ -24,6 +24,7 @@ from novacron.drivers.libvirt.departures import Route
 from novacron.drivers.libvirt.domain import root_volume
 from novacron.drivers.libvirt.shelf import InStock
 from novacron.drivers.libvirt.storage import COMING
+from novacron.drivers.libvirt.travel import is_marked_as_sent, marked_as_sent
 from rights import ROOT
 from unit.drivers.libvirt.hosts import created, deleted, domain_of, eventually, machine
 
@@ -56,15 +57,13 @@ async def lacking_a_volume(
     return plan, replace(plan, ref=pair.plan("b").ref)
 
 
-async def moved(
-    pair: Pair, here: Mover, there: Mover, coming: MachinePlan, *, live: bool
-) -> Observed:
+async def moved(pair: Pair, here: Mover, there: Mover, coming: MachinePlan) -> Observed:
     """Move a machine from one host to the other; return how it is there."""
     ref = replace(coming.ref, host="a")
     luggage = await here.pack(ref)
     await here.send(ref, await there.welcome(coming, luggage), MovePolicy())
     assert await pair.settled(here, "a") is None
-    await there.arrived(coming, luggage, live=live)
+    await there.arrived(coming, luggage)
     seen = await pair.settled(there, "b")
     assert seen is not None
     return seen
@@ -83,7 +82,7 @@ async def test_a_guest_does_not_leave_a_volume_behind_that_it_gets_with_a_restar
         await here.send(plan.ref, destination, MovePolicy())
     assert refused.value.reason == "VolumesAwaitRestart"
     await here.set_power(plan.ref, Power.OFF, force=True)
-    seen = await moved(pool, here, there, coming, live=False)
+    seen = await moved(pool, here, there, coming)
     assert [each.attachment for each in seen.volumes] == [Attachment.ATTACHED]
 
 
@@ -95,9 +94,27 @@ async def test_a_guest_leaves_nothing_behind_that_both_hosts_see(
     """It gets the volume with a restart there."""
     here, there = pool.connect("a"), pool.connect("b")
     _, coming = await lacking_a_volume(pool, here, monkeypatch)
-    seen = await moved(pool, here, there, coming, live=True)
+    seen = await moved(pool, here, there, coming)
     assert seen.power is Power.ON
     assert [each.name for each in seen.volumes] == ["data"]
+
+
+@pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
+@pytest.mark.parametrize("pool", ["novacron"], indirect=True)
+async def test_what_a_guest_is_told_with_its_next_start_is_where_it_has_gone(pool: Pair) -> None:
+    """libvirt copies what the guest has; once off, the machine would count as half made there."""
+    here, there = pool.connect("a"), pool.connect("b")
+    plan = pool.plan("a")
+    await here.create(plan)
+    await pool.settled(here, "a")
+    await here.set_power(plan.ref, Power.ON)
+    await here.resize(replace(plan, user_data="#!/bin/sh\n"))
+    coming = replace(plan, ref=pool.plan("b").ref, user_data="#!/bin/sh\n")
+    await moved(pool, here, there, coming)
+    await there.set_power(coming.ref, Power.OFF, force=True)
+    seen = await there.observe(coming.ref)
+    assert seen is not None
+    assert (seen.changing, seen.abandoned) == (None, False)
 
 
 async def test_what_a_guest_has_not_let_go_of_is_whole_once_it_has_come(
@@ -126,10 +143,25 @@ async def test_what_a_guest_has_not_let_go_of_is_whole_once_it_has_come(
 
         await driver._work(on_its_way)
         assert len(await driver._work(marks)) == 1
-        await driver.arrived(without, None, live=True)
+        await driver.arrived(without, None)
         assert await driver._work(marks) == []
     await deleted(driver, plan)
-    await driver.reclaim(plan.ref, ["data"])
+    await driver.reclaim(plan.ref, plan.volumes or ())
+
+
+async def test_a_guest_that_runs_is_taken_in_as_it_runs_whatever_its_definition_says(
+    driver: LibvirtDriver, host: LibvirtDaemon
+) -> None:
+    """Somebody started what a move had left there; only one that stands still is up to be sent."""
+    plan = machine()
+    await created(driver, plan)
+    with domain_of(host, plan) as domain:
+        domain.connect().defineXML(marked_as_sent(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)))
+        domain.create()
+        await driver.arrived(plan, None)
+        assert domain.state()[0] == libvirt.VIR_DOMAIN_RUNNING
+        assert not is_marked_as_sent(domain.XMLDesc())
+    await deleted(driver, plan)
 
 
 async def test_no_move_begins_while_something_is_done_to_snapshots(

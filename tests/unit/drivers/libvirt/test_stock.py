@@ -175,7 +175,7 @@ def test_what_another_process_found_whole_itself_is_not_dropped_for_itself(scene
 
     def finished_by_the_one_taken_for_dead() -> None:
         [volume] = (name for name in scene.names if name.endswith(".raw"))
-        scene.pool.make_empty(InStock(volume, "raw", MIB).mark)
+        scene.pool.empty(InStock(volume, "raw", MIB).mark, 0, "raw")
 
     place = Interrupted(content, finished_by_the_one_taken_for_dead)
     image = scene.ensure(Located("same", place, checksum_of(content)))
@@ -278,7 +278,7 @@ def test_what_took_somebody_long_takes_no_more_to_go_on_with(scene: Scene) -> No
 def test_a_record_is_short_and_its_claim_as_long_as_it_took(scene: Scene, beats: int) -> None:
     """Also one of a server that tells much of a version."""
     record = Record("image.raw", "v" * 5000, 1, 1)
-    scene.pool.make_empty(record.volume)
+    scene.pool.empty(record.volume, 0, "raw")
     record.write(scene.pool, "image", beats)
     assert read_record(scene.pool, "image") == record
     volume = scene.pool.find(claim("image"))
@@ -329,7 +329,7 @@ def test_what_another_process_brings_is_waited_for_as_long_as_it_grows(
             scene.pool.fill(f"{stem}.claim", 0, [] if packed else [bytes(4096 * beats)])
             scene.pool.pool.storageVolLookupByName(f"{stem}.claim").resize(4096 * beats)
         else:
-            scene.pool.make_empty(theirs.mark)
+            scene.pool.empty(theirs.mark, 0, "raw")
 
     scene.stock = Stock(sleep=beat, clock=lambda: scene.time.now)
     assert scene.ensure(scene.at(url), PullPolicy.ALWAYS) == theirs
@@ -431,7 +431,7 @@ def test_an_image_stays_on_which_another_host_just_made_a_disk(
 
 def test_a_file_that_another_host_removed_is_not_there(scene: Scene) -> None:
     """libvirt here still has it on its list."""
-    scene.pool.make_empty("mark")
+    scene.pool.empty("mark", 0, "raw")
     assert scene.pool.is_there("mark")
     (Path(scene.daemon) / "mark").unlink()
     assert "mark" in scene.names

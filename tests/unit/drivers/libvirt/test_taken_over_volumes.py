@@ -15,12 +15,14 @@ import pytest
 from conformance.drivers.libvirt import bench
 from conformance.test_snapshots import Snapshotting, removed, restored, taken
 from conformance.under_test import Bench, FullDriver
+from libvirt_daemon import shared_daemon
 from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, Power
 from novacron.core.migration import LiveMigration
 from novacron.core.snapshot import RestoreOrder, SnapshotOrder, Snapshots
 from novacron.core.volume import Access, KeptVolume, Volume, volume_id
 from novacron.drivers.libvirt.belongings import Belongings
+from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.snapshot_disks import Disk, held_bytes, is_within
 
 ID = volume_id("web", "data", "uid-1")
@@ -140,6 +142,30 @@ async def test_a_machine_that_shares_a_raw_disk_has_no_snapshots(
     with pytest.raises(Rejected, match="vdc is raw") as refused:
         await taken(host, driver, plan, FIRST)
     assert refused.value.reason == "DiskWithoutSnapshots"
+
+
+def size_seen(plan: MachinePlan, target: str) -> int:
+    """Return how many MiB the guest of a machine sees a disk have."""
+    connection = libvirt.open(shared_daemon().uri)
+    try:
+        guest = connection.lookupByUUIDString(domain_uuid(plan.ref.uid))
+        return int(guest.blockInfo(target)[0]) // MIB
+    finally:
+        connection.close()
+
+
+async def test_each_guest_sees_how_a_volume_has_grown_that_several_write(
+    host: Bench, driver: Snapshotting
+) -> None:
+    """For the second one the file is long enough already, which its guest does not know."""
+    web = host.plan(volumes=(SHARED,))
+    db = host.plan("uid-2", name="db", volumes=(replace(SHARED, existing=ID),))
+    for plan in (web, db):
+        await host.created(driver, plan)
+        await host.after(driver.set_power(plan.ref, Power.ON), driver, plan.ref)
+    for plan in (web, db):
+        await given(host, driver, plan, [replace(each, size_mib=24) for each in plan.volumes or ()])
+        assert size_seen(plan, "vdc") == 24
 
 
 def forged(directory: Path) -> tuple[Path, bytes]:
