@@ -182,7 +182,10 @@ class LibvirtDriver(
             builder.change(plan, present(builder, plan.ref))
 
         async with self._turn(plan.ref.uid):
-            await self._work(change)
+            try:
+                await self._work(change)
+            finally:
+                self._outdated(plan.ref.uid)  # libvirt tells of it too, later
         return Accepted()
 
     async def set_power(self, ref: MachineRef, want: Power, *, force: bool = False) -> Accepted:

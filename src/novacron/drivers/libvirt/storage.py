@@ -97,7 +97,8 @@ class Storage:
             if volume.made:
                 raise Rejected(
                     f"volume {volume.name} is not in pool {volume.pool} of host {self.host.name} "
-                    f"any more: bring {volume.file} back, or take the volume off the machine",
+                    f"any more: bring {volume.file} back, or take the volume off the machine; "
+                    "for an empty one give it another name",
                     reason="VolumeLost",
                 )
             pool.make(volume.file, volume.size_mib, volume.format)

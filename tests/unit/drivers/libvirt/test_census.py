@@ -10,6 +10,7 @@ import pytest
 from libvirt_daemon import LibvirtDaemon
 from novacron.core.hooks import PRE_START, Ran
 from novacron.core.machine import MachinePlan, Observed, Power
+from novacron.core.volume import Volume
 from novacron.drivers.libvirt import LibvirtDriver, census
 from novacron.drivers.libvirt.look import read_all
 from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX
@@ -62,6 +63,20 @@ async def test_a_machine_seen_since_the_last_look_is_not_read_anew(
     assert third == await driver.observe(plan.ref)
     assert replace(first, usage=None) == replace(second, usage=None) == replace(third, usage=None)
     assert third.usage is not None
+    await deleted(driver, plan)
+
+
+async def test_what_a_machine_was_given_since_it_was_seen_is_told_by_the_next_look(
+    driver: LibvirtDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where its host, which tells of that too, has much else to tell."""
+    monkeypatch.setattr(driver._connection, "_news", lambda *_: None)
+    plan = await running(driver)
+    assert await driver.observe(plan.ref) is not None
+    await driver.resize(replace(plan, volumes=(Volume("data", 64),)))
+    told = await seen(driver, plan)
+    assert told is not None
+    assert [each.name for each in told.volumes] == ["data"]
     await deleted(driver, plan)
 
 
