@@ -53,11 +53,13 @@ class Mover:
     # Those who wait for room, or for others to move first.
     _waiting: WaitingRoom = field(init=False)
     _left: set[str] = field(default_factory=set)
-    _promises: Promises = field(default_factory=Promises)
+    _promises: Promises = field(init=False)
     _attempts: Attempts = field(default_factory=Attempts)
 
     def __post_init__(self) -> None:
         self._waiting = WaitingRoom(self.queue)
+        settle = partial(self.ledger.settle_move, kind=self.kind)
+        self._promises = Promises(self.writer, self.ledger.is_assumed_move, settle)
         self.ledger.on_room(self._waiting.ring)
         self.ledger.on_host(self.host_changed)
 
@@ -86,7 +88,7 @@ class Mover:
     async def reconcile(self, key: Key) -> timedelta | None:
         """Decide about one machine."""
         self._waiting.leave(key)
-        obj = await self._fetch(key)
+        obj = await self._promises.latest(key)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             return None
         try:
@@ -120,24 +122,6 @@ class Mover:
         """Have a machine not say any more that it stays where it should not be."""
         if machine.condition(EVICTION_BLOCKED) is not None:
             await self._say(obj, machine, None, {EVICTION_BLOCKED: None})
-
-    async def _fetch(self, key: Key) -> Object | None:
-        obj = self.writer.cache.get(key)
-        if obj is None or not self.ledger.is_assumed_move(obj["metadata"]["uid"]):
-            self._promises.forget(key)
-            return obj
-        # An earlier decision got no answer. The server knows.
-        uid, obj = obj["metadata"]["uid"], await self.writer.fresh(key)
-        if obj is None or obj["metadata"]["uid"] != uid:
-            self._promises.forget(key)
-            return obj
-        if await self._promises.renew(obj, partial(self._settle, key, uid)):
-            return self.writer.cache.get(key)
-        self.ledger.settle_move(uid, obj, self.kind)
-        return obj
-
-    def _settle(self, key: Key, uid: str) -> None:
-        self.ledger.settle_move(uid, self.writer.cache.get(key), self.kind)
 
     async def _decide(self, obj: Object, machine: Machine, bid: Bid) -> timedelta | None:
         """Answer a wish to have the machine elsewhere."""
@@ -237,9 +221,7 @@ class Mover:
         held = Held(move.target, taking, machine.neighbour, devices)
         self.ledger.assume_move(machine.uid, held)
         moving = self.kind.moving(obj, placement_of(machine), move)
-        key = Key(machine.namespace, machine.name)
-        settle = partial(self._settle, key, machine.uid)
-        await self._promises.keep(obj, partial(self.writer.replace, moving), settle)
+        await self._promises.keep(obj, partial(self.writer.replace, moving))
 
     async def _refuse(
         self, obj: Object, machine: Machine, bid: Bid, refused: Refused

@@ -12,7 +12,7 @@ from functools import partial
 
 from novacron.controllers.ledger import Ledger
 from novacron.controllers.ports import PlacedKind
-from novacron.controllers.waiting import Promises, WaitingRoom, Write
+from novacron.controllers.waiting import Promises, WaitingRoom
 from novacron.core.conditions import Condition, merge_conditions
 from novacron.core.devices import HostDevice
 from novacron.core.errors import Rejected, Unreachable
@@ -46,12 +46,14 @@ class Placer:
     queue: Queue
     locate: Callable[[str, Collection[str] | None], Awaitable[str | None]]
     _waiting: WaitingRoom = field(init=False)
-    _promises: Promises = field(default_factory=Promises)
+    _promises: Promises = field(init=False)
     # Those of them who wait for another machine to be near to.
     _lonely: set[Key] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._waiting = WaitingRoom(self.queue)
+        settle = partial(self.ledger.settle, kind=self.kind)
+        self._promises = Promises(self.writer, self.ledger.is_assumed, settle)
         self.ledger.on_room(self._waiting.ring)
         self.ledger.on_company(self._company)
 
@@ -67,7 +69,7 @@ class Placer:
         """Place one machine, or see whether what it asks for now still fits where it is."""
         self._waiting.leave(key)
         self._lonely.discard(key)
-        obj = await self._fetch(key)
+        obj = await self._promises.latest(key)
         if obj is None or "deletionTimestamp" in obj["metadata"]:
             return None
         try:
@@ -80,24 +82,6 @@ class Placer:
         if machine.reserved != machine.wanted and machine.move is None:
             await self._resize(obj, machine)
         return None
-
-    async def _fetch(self, key: Key) -> Object | None:
-        obj = self.writer.cache.get(key)
-        if obj is None or not self.ledger.is_assumed(obj["metadata"]["uid"]):
-            self._promises.forget(key)
-            return obj
-        # An earlier decision got no answer. The server knows.
-        uid, obj = obj["metadata"]["uid"], await self.writer.fresh(key)
-        if obj is None or obj["metadata"]["uid"] != uid:
-            self._promises.forget(key)
-            return obj
-        if await self._promises.renew(obj, partial(self._settle, key, uid)):
-            return self.writer.cache.get(key)
-        self.ledger.settle(uid, obj, self.kind)
-        return obj
-
-    def _settle(self, key: Key, uid: str) -> None:
-        self.ledger.settle(uid, self.writer.cache.get(key), self.kind)
 
     async def _place(self, obj: Object, machine: Machine) -> timedelta | None:
         if self.kind.finalizer in (obj["metadata"].get("finalizers") or ()):
@@ -160,17 +144,13 @@ class Placer:
         held = _held(machine, machine.host, both, machine.devices)
         granted = replace(machine, reserved=machine.wanted)
         self.ledger.assume(machine.uid, held)
-        await self._promise(obj, machine, partial(self._write, obj, granted, None))
+        await self._promises.keep(obj, partial(self._write, obj, granted, None))
 
     async def _record(self, obj: Object, machine: Machine, placement: Placement) -> None:
         held = _held(machine, placement.host, machine.wanted, placement.devices)
         self.ledger.assume(machine.uid, held)
         placed = self.kind.placed(obj, placement)
-        await self._promise(obj, machine, partial(self.writer.replace, placed))
-
-    async def _promise(self, obj: Object, machine: Machine, write: Write) -> None:
-        key = Key(machine.namespace, machine.name)
-        await self._promises.keep(obj, write, partial(self._settle, key, machine.uid))
+        await self._promises.keep(obj, partial(self.writer.replace, placed))
 
     async def _write(self, obj: Object, machine: Machine, trouble: Condition | None) -> None:
         claims: dict[str, Condition | None] = {"Placed": trouble or placed_of(machine)}

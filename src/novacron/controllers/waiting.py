@@ -8,6 +8,7 @@ from datetime import timedelta
 from novacron.runtime.errors import Overloaded, Unreachable
 from novacron.runtime.queue import Queue
 from novacron.runtime.resource import Key, Object, key_of
+from novacron.runtime.writer import Writer
 
 __all__ = ["Promises", "WaitingRoom", "Write"]
 
@@ -56,9 +57,28 @@ class Promises:
     promised to somebody else meanwhile.
     """
 
+    writer: Writer
+    is_assumed: Callable[[str], bool]
+    settle: Callable[[str, Object | None], None]
     _unanswered: dict[Key, tuple[Version, Write]] = field(default_factory=dict)
 
-    async def keep(self, obj: Object, write: Write, settle: Callable[[], None]) -> None:
+    async def latest(self, key: Key) -> Object | None:
+        """Return an object by which can be decided: as it is kept, unless something is assumed."""
+        obj = self.writer.cache.get(key)
+        if obj is None or not self.is_assumed(obj["metadata"]["uid"]):
+            self._unanswered.pop(key, None)
+            return obj
+        # An earlier decision got no answer. The server knows.
+        uid, obj = obj["metadata"]["uid"], await self.writer.fresh(key)
+        if obj is None or obj["metadata"]["uid"] != uid:
+            self._unanswered.pop(key, None)
+            return obj
+        if await self._renew(obj):
+            return self.writer.cache.get(key)
+        self.settle(uid, obj)
+        return obj
+
+    async def keep(self, obj: Object, write: Write) -> None:
         """Write what was assumed, and settle it once that is done or surely failed."""
         key, version = _at(obj)
         try:
@@ -67,26 +87,25 @@ class Promises:
             self._unanswered[key] = version, write
             raise  # it may have been written all the same; the next round asks the server
         except BaseException:
-            settle()
+            self._settle(obj)
             raise
-        self.forget(key)
-        settle()
+        self._unanswered.pop(key, None)
+        self._settle(obj)
 
-    async def renew(self, obj: Object, settle: Callable[[], None]) -> bool:
+    async def _renew(self, obj: Object) -> bool:
         """Write once more what got no answer, if it can still come; say whether it could."""
         key, version = _at(obj)
         before, write = self._unanswered.get(key, (None, None))
         if write is None or before != version:
-            self.forget(key)
+            self._unanswered.pop(key, None)
             return False
         await write()  # should it fail: who knows which of the two has come
-        self.forget(key)
-        settle()
+        self._unanswered.pop(key, None)
+        self._settle(obj)
         return True
 
-    def forget(self, key: Key) -> None:
-        """Forget what was promised to one that is no more, or of which all is known by now."""
-        self._unanswered.pop(key, None)
+    def _settle(self, obj: Object) -> None:
+        self.settle(obj["metadata"]["uid"], self.writer.cache.get(key_of(obj)))
 
 
 def _at(obj: Object) -> tuple[Key, Version]:
