@@ -114,6 +114,7 @@ def test_what_a_machine_of_another_host_has_is_neither_given_away_nor_deleted(st
             "is not deleted with it",
         ),
         (None, {**DATA, "accessMode": "ReadOnlyMany"}, "ReadOnlyMany needs existing"),
+        (None, {**DATA, "accessMode": "ReadWriteMany"}, "ReadWriteMany needs a storageClass"),
         (None, {**DATA, "reclaimPolicy": "Recycle"}, 'supported values: "Delete", "Retain"'),
     ],
 )

@@ -19,10 +19,14 @@ USER_MODE = "user"
 
 @dataclass(frozen=True, slots=True)
 class HostNetwork:
-    """A network that a host reaches under a name, and the types that machines may call it."""
+    """A network that a host reaches under a name, and the types that machines may call it.
+
+    ``trouble`` says why no machine can be plugged into it for now.
+    """
 
     name: str
     types: tuple[str, ...]
+    trouble: str = ""
 
 
 def network_offers(networks: Iterable[HostNetwork]) -> frozenset[str]:
@@ -30,6 +34,7 @@ def network_offers(networks: Iterable[HostNetwork]) -> frozenset[str]:
     return frozenset(
         offer
         for network in networks
+        if not network.trouble
         for offer in (network.name, *(_typed(network.name, kind) for kind in network.types))
     )
 

@@ -10,6 +10,7 @@ from novacron.core.host import HostFacts
 from novacron.core.machine import Resources
 from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells, usable_models
 from novacron.drivers.libvirt.domain import Accelerator
+from novacron.drivers.libvirt.errors import code_of
 from novacron.drivers.libvirt.hardware import Hardware
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.link import CPUS
@@ -110,8 +111,25 @@ def facts_of(connection: libvirt.virConnect, host: LibvirtHost, machinery: Machi
         numa=machinery.numa,
         devices=machinery.hardware.offered(connection),
         versions=versions,
-        networks=reached_networks(host),
+        networks=reached_networks(host, _missing_bridges(connection, host)),
     )
+
+
+def _missing_bridges(connection: libvirt.virConnect, host: LibvirtHost) -> frozenset[str]:
+    """Return which bridges machines cannot be plugged into, of those that the host is to have.
+
+    Not every libvirt can tell; what is not known to be missing counts as there.
+    """
+    bridges = {each.bridge for each in host.networks.values() if each.bridge}
+    return frozenset(bridge for bridge in bridges if not _may_be_there(connection, bridge))
+
+
+def _may_be_there(connection: libvirt.virConnect, bridge: str) -> bool:
+    try:
+        connection.interfaceLookupByName(bridge)
+    except libvirt.libvirtError as error:
+        return bool(code_of(error) != libvirt.VIR_ERR_NO_INTERFACE)
+    return True
 
 
 def _features(connection: libvirt.virConnect, cpu: ET.Element | None) -> tuple[str, ...]:

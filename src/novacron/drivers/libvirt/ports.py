@@ -1,8 +1,9 @@
 """Where interfaces of machines are plugged in on one host: names of networks, and what they mean.
 
-Knows the host's settings, not its bridges: whether they are there shows when a machine is started.
+Knows the host's settings; which bridges are there it has to be told.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 from novacron.core.errors import Rejected
@@ -30,13 +31,22 @@ class Port:
 USER_MODE_PORT = Port("user")
 
 
-def reached_networks(host: LibvirtHost) -> tuple[HostNetwork, ...]:
-    """Return the networks that machines of a host can be plugged into, by their names."""
-    mapped = tuple(HostNetwork(name, (each.type,)) for name, each in host.networks.items())
+def reached_networks(
+    host: LibvirtHost, missing: Container[str] = frozenset()
+) -> tuple[HostNetwork, ...]:
+    """Return the networks of a host by their names; ``missing`` are bridges that are not there."""
+    mapped = tuple(
+        HostNetwork(name, (each.type,), _trouble(each.bridge) if each.bridge in missing else "")
+        for name, each in host.networks.items()
+    )
     if HOST_OWN in host.networks:
         return mapped
     # Where bridges may not be made it is user-mode networking, and called as elsewhere.
     return (HostNetwork(HOST_OWN, (BRIDGE,)), *mapped)
+
+
+def _trouble(bridge: str) -> str:
+    return f"bridge {bridge} is not there: make it, or change spec.libvirt.networks"
 
 
 def port_of(host: LibvirtHost, nic: Nic) -> Port:

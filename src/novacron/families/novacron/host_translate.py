@@ -134,7 +134,10 @@ def _offers(status: Object) -> Iterator[Offer]:
     for name in status.get("capabilities", ("*",)):
         yield Offer(OfferKind.CAPABILITY, name)
     reached = status.get("networks")
-    networks = [HostNetwork(each["name"], tuple(each.get("types") or ())) for each in reached or ()]
+    networks = [
+        HostNetwork(each["name"], tuple(each.get("types") or ()), each.get("message") or "")
+        for each in reached or ()
+    ]
     for name in {"*"} if reached is None else network_offers(networks):
         yield Offer(OfferKind.NETWORK, name)
 
@@ -222,7 +225,14 @@ def _written_facts(facts: HostFacts) -> Object:
 
 
 def _written_networks(facts: HostFacts) -> list[Object]:
-    return [{"name": each.name, "types": list(each.types)} for each in facts.networks or ()]
+    return [
+        {
+            "name": each.name,
+            "types": list(each.types),
+            **({"message": each.trouble} if each.trouble else {}),
+        }
+        for each in facts.networks or ()
+    ]
 
 
 def _written_cpu(facts: HostFacts) -> Object:

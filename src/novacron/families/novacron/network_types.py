@@ -41,3 +41,5 @@ class HostNetwork(Model):
     """What machines call it."""
     types: Annotated[list[str], Atomic()] = []
     """The types under which they may ask for it."""
+    message: str | None = None
+    """Why none can be plugged into it for now."""

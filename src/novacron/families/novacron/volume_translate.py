@@ -55,7 +55,7 @@ def classes_of(settings: Mapping[str, Any]) -> Iterator[Offer]:
 
 
 def _class(name: str, shared: bool) -> str:  # noqa: FBT001 - what a class is known by
-    return f"{name} (shared)".strip() if shared else name
+    return f"{name} that is shared: true".strip() if shared else name
 
 
 def written_volumes(seen: Iterable[SeenVolume]) -> list[Object] | None:

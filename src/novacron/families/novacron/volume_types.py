@@ -38,6 +38,13 @@ class Volume(Model):
             field_path=".existing",
             reason="FieldValueRequired",
         ),
+        Rule(
+            "self.?accessMode.orValue('ReadWriteOnce') != 'ReadWriteMany' || "
+            "has(self.storageClass)",
+            "ReadWriteMany needs a storageClass that hosts share: their own storage is no other's",
+            field_path=".storageClass",
+            reason="FieldValueRequired",
+        ),
     )
 
     name: Name

@@ -11,11 +11,12 @@ from machines import host
 from novacron.core.devices import HostDevice
 from novacron.core.errors import Rejected
 from novacron.core.host import HostReport, NumaCell
+from novacron.core.offer import OfferKind
 from novacron.drivers.libvirt.cpu import guest_cpu, numa_cells
 from novacron.drivers.libvirt.domain import Accelerator
 from novacron.drivers.libvirt.facts import Machinery, facts_of
 from novacron.drivers.libvirt.hardware import Hardware
-from novacron.drivers.libvirt.host import LibvirtHost
+from novacron.drivers.libvirt.host import Bridged, LibvirtHost
 from novacron.families.novacron.host_translate import HostKind
 
 SHARE = "4b20d080-1b54-4048-85b3-a6a62d165c01"
@@ -78,6 +79,29 @@ def test_devices_come_into_the_status_of_their_host(connection: libvirt.virConne
     gpu = {"address": "0000:3b:00.0", "type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
     assert status["devices"] == [gpu | {"numaNode": 1}, share]
     assert HostKind().host(obj | {"status": status}).devices == facts.devices
+
+
+def test_a_bridge_that_is_not_there_takes_no_machines(connection: libvirt.virConnect) -> None:
+    """They would be placed there and could never start; its owner reads why in the status."""
+    mapped = {
+        "lan": Bridged("bridge", "lo"),
+        "office": Bridged("ovs", "br-nowhere"),
+        "out": Bridged("user"),
+    }
+    real = LibvirtHost("real", shared_daemon().uri, networks=mapped)
+    facts = facts_of(connection, real, Machinery(connection))
+    obj = host("real") | {"metadata": {"name": "real", "uid": "1", "generation": 1}}
+    status = HostKind().status(obj, HostReport((), facts, None, None))
+    assert {each["name"]: each.get("message") for each in status["networks"]} == {
+        "default": None,
+        "lan": None,
+        "office": "bridge br-nowhere is not there: make it, or change spec.libvirt.networks",
+        "out": None,
+    }
+    offers = HostKind().host(obj | {"status": status}).offers
+    networks = {each.name for each in offers if each.kind is OfferKind.NETWORK}
+    assert {"lan", "lan of type bridge", "out"} < networks
+    assert not {"office", "office of type ovs", "*"} & networks
 
 
 def test_a_host_can_be_told_which_cpu_its_machines_see(connection: libvirt.virConnect) -> None:
