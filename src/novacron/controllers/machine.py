@@ -20,7 +20,7 @@ from novacron.core.machine import Hindrance, Machine, MachinePlan, Observed, Pow
 from novacron.core.steps import Done, Outcome, Step, Wait
 from novacron.core.volume import are_as_planned
 
-__all__ = ["DELETION", "REMOVED", "lifecycle"]
+__all__ = ["DELETION", "HELD", "REMOVED", "lifecycle"]
 
 LATER = timedelta(seconds=10)
 MUCH_LATER = timedelta(seconds=60)
@@ -208,6 +208,11 @@ async def remove(scope: Scope) -> Outcome:
     return Done("Removed", "nothing of it is left")
 
 
+async def hold(scope: Scope) -> Outcome:
+    """Wait for what must not go with the machine, before anything of it goes anywhere."""
+    return await protect(scope) or Done("Free", "nothing holds it up")
+
+
 def _is_to_change(scope: Scope, seen: Observed, plan: MachinePlan) -> bool:
     """Say whether the driver has something to do.
 
@@ -248,6 +253,7 @@ RUNNING = (*MADE, CONFIGURED, POWERED, Step("Prepared", prepare))
 # Whoever wants it off waits for nothing else, least of all for what its host refuses.
 STOPPED = (*MADE, POWERED, CONFIGURED)
 REMOVED = "Removed"
+HELD = (Step(REMOVED, hold),)
 DELETION = (Step(REMOVED, remove), Step("Reclaimed", reclaim))
 
 

@@ -20,14 +20,14 @@ async def protect(scope: Scope) -> Blocked | None:
         return None
     if scope.seen is None:
         # Whoever took it away may have left its disks, with all that is within them.
-        kept = {each.name for each in wishes.kept if not each.lost}
-        return _held(kept - wishes.unwanted, TROUBLE_AGAIN)
+        return _held(wishes.protected, TROUBLE_AGAIN)
     there = await listed(scope.driver, scope)
     for name in sorted(wishes.unwanted & set(there)):
         scope.may_act()
         await scope.driver.remove_snapshot(scope.machine.ref, name)
         there = await listed(scope.driver, scope)
-    return _held(there, SOON if wishes.unwanted & set(there) else TROUBLE_AGAIN)
+    names = wishes.protected.union(there)
+    return _held(names, SOON if wishes.unwanted & names else TROUBLE_AGAIN)
 
 
 def _held(names: Collection[str], again: timedelta) -> Blocked | None:

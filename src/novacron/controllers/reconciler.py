@@ -7,7 +7,7 @@ from functools import partial
 
 from novacron.controllers.hooks import before_stop
 from novacron.controllers.leftovers import come_after_all, removed_from, tidied
-from novacron.controllers.machine import DELETION, REMOVED, lifecycle
+from novacron.controllers.machine import DELETION, HELD, REMOVED, lifecycle
 from novacron.controllers.passage import Passage
 from novacron.controllers.recovery import Recovery
 from novacron.controllers.relocating import relocate
@@ -149,6 +149,10 @@ class MachineReconciler:
                 return replace(withdrawn, outcomes={REMOVED: _withdrawing(withdrawn)})
         except DriverError as error:
             return Round({REMOVED: _silent(error)})
+        if machine.snapshots.protected and not written_off:
+            held = await self._steps(machine, HELD)
+            if not held.settled:
+                return held
         elsewhere = machine.leftovers | ({machine.move.target} if machine.move else frozenset())
         for host in sorted(elsewhere - {machine.ref.host}):
             if waits := await removed_from(machine, host, self.drivers, self.may_act):

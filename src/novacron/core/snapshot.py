@@ -132,6 +132,15 @@ class SnapshotWishes:
         return bool(self.policy or self.wanted or self.unwanted or self.kept)
 
     @property
+    def protected(self) -> frozenset[str]:
+        """Return which snapshots on record the machine's deletion has to wait for.
+
+        Their host need not tell of them: amid a move they are put away, and a disk may be away.
+        """
+        names = {each.name for each in self.kept if self.protect and not each.lost}
+        return frozenset(names) - self.unwanted
+
+    @property
     def to_restore(self) -> RestoreOrder | None:
         """Return the restore that was asked for and about which nothing is on record yet."""
         done = self.restored.request if self.restored else None

@@ -14,6 +14,7 @@ from novacron.core.machine import MachineRef, Power
 from novacron.core.migration import Luggage
 from novacron.core.move import MoveReport, MoveResult
 from novacron.core.report import Phase
+from novacron.core.snapshot import Kept, SnapshotWishes
 from novacron.drivers.simulation import Fault, Operation, SimulationDriver
 from unit.controllers.pair import SLOW, Hosts
 
@@ -125,6 +126,37 @@ async def test_a_machine_that_is_to_go_does_not_wait_for_the_disk_that_it_came_w
     monkeypatch.setattr(SimulationDriver, "pack", no_disk)
     hosts.machine = replace(hosts.machine, deleting=True)
     for _ in range(5):
+        done = await hosts.round()
+        hosts.now += SLOW
+    assert done.settled
+    assert hosts.where() == []
+
+
+async def test_nothing_goes_anywhere_of_a_machine_whose_snapshots_are_protected(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its new host may tell of none while they are put away, and the old one may have them."""
+
+    async def no_disk(_driver: SimulationDriver, *_: object, **__: object) -> NoReturn:
+        raise Rejected("its first disk is not there", reason="DiskLost")
+
+    await hosts.set_off()
+    hosts.now += 2 * SLOW
+    monkeypatch.setattr(SimulationDriver, "clear_out", no_disk)
+    await hosts.round()
+    assert (hosts.machine.host, hosts.machine.leftovers) == ("b", {"a"})
+    monkeypatch.setattr(SimulationDriver, "pack", no_disk)
+    before = hosts.where()
+    kept = (Kept("one", hosts.now),)
+    wishes = SnapshotWishes(kept=kept, protect=True)
+    hosts.machine = replace(hosts.machine, deleting=True, snapshots=wishes)
+    for _ in range(3):
+        done = await hosts.round()
+        hosts.now += SLOW
+        assert done.outcomes["Removed"].reason == "SnapshotsProtected"
+    assert hosts.where() == before
+    hosts.machine = replace(hosts.machine, snapshots=replace(wishes, unwanted=frozenset({"one"})))
+    for _ in range(3):
         done = await hosts.round()
         hosts.now += SLOW
     assert done.settled
