@@ -133,7 +133,7 @@ async def _cleared(
         was_home = host in machine.leftovers - machine.unreached  # not where it was on its way to
         try:
             kept = await home.pack(machine.ref)
-        except Busy as error:
+        except DriverError as error:
             if error.reason == DISK_LOST:
                 return False
             raise

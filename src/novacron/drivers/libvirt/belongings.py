@@ -13,8 +13,9 @@ from xml.etree import ElementTree as ET
 import libvirt
 
 from novacron.core.errors import Busy, Rejected
+from novacron.core.migration import DISK_LOST
 from novacron.drivers.libvirt.disk_files import BASE, QCOW2
-from novacron.drivers.libvirt.domain import console_log, console_past
+from novacron.drivers.libvirt.domain import console_log, console_past, root_volume
 from novacron.drivers.libvirt.errors import sentence
 from novacron.drivers.libvirt.host import LibvirtHost
 from novacron.drivers.libvirt.look import Domain
@@ -234,8 +235,28 @@ def _disks(pool: Pool, domain: Domain, marks: Marks) -> "list[Belonging]":
         capacity = _capacity(there, domain, dev, volume)
         others = disk.find("readonly") is not None or disk.find("shareable") is not None
         common = others and content is None
+        if content is None and not common and there.find(volume) is None:
+            _require_new(domain, there, volume)
         found.append(Belonging(dev, volume, kind, capacity, seen, content, common))
     return found
+
+
+def _require_new(domain: Domain, pool: Pool, file: str) -> None:
+    """Tell nobody that a disk is here which was here once and is away, as with its storage.
+
+    The marks in the pool would be those of whatever is in its place, and who compares them with
+    his own takes what he has of the disk for a copy that may go.
+    """
+    marks = [each.mark for each in (domain.configured, domain.running) if each is not None]
+    made = [volume.made for mark in marks for volume in mark.volumes if volume.file == file]
+    if not made and file == root_volume(domain.uid):
+        made = [mark.begun is not False for mark in marks]
+    if any(made) or not made:
+        raise Rejected(
+            f"its disk {file} is not in pool {pool.name} any more: mount the pool's storage or put "
+            "the file back",
+            reason=DISK_LOST,
+        )
 
 
 def _unplugged(

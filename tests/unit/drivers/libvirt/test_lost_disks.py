@@ -15,10 +15,12 @@ from novacron.core.machine import MachinePlan, Power
 from novacron.core.snapshot import RestoreOrder, SnapshotOrder
 from novacron.core.volume import Reclaim, Volume
 from novacron.drivers.libvirt import LibvirtDriver, census, snapshotting
+from novacron.drivers.libvirt.belongings import Belongings
 from novacron.drivers.libvirt.build import Builder
 from novacron.drivers.libvirt.domain import root_volume
+from novacron.drivers.libvirt.fitted import stem_of
 from novacron.drivers.libvirt.look import Domain, find
-from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX, Mark
+from novacron.drivers.libvirt.mark import NAMESPACE, PREFIX, Mark, set_mark
 from novacron.drivers.libvirt.seed import seed_of
 from novacron.drivers.libvirt.shelf import Shelf
 from novacron.drivers.libvirt.snapshot_restore import restore
@@ -124,6 +126,43 @@ async def test_a_disk_that_a_guest_had_is_not_made_anew(driver: LibvirtDriver) -
     assert started.seen is not None
     assert started.seen.power is Power.ON
     await deleted(driver, plan)
+
+
+async def test_a_disk_that_is_away_is_not_told_of_as_if_it_were_there(
+    driver: LibvirtDriver,
+) -> None:
+    """Whoever has the same elsewhere would take his for a copy, and clear it away."""
+    plan = await used(driver)
+    content = await taken_away(driver, plan)
+    with pytest.raises(Rejected, match=r"its disk .* is not in pool \w+ any more") as refused:
+        await driver.pack(plan.ref)
+    assert refused.value.reason == "DiskLost"
+    await put_back(driver, plan, content)
+    disks = Belongings.of((await driver.pack(plan.ref)).contents).disks
+    assert root_volume(plan.ref.uid) in {disk.volume for disk in disks}
+    await deleted(driver, plan)
+
+
+@pytest.mark.parametrize("made", [True, False])
+async def test_nor_is_a_volume_that_was_there_once(driver: LibvirtDriver, *, made: bool) -> None:
+    """One that is yet to be made is in nobody's way."""
+    plan = replace(machine(), volumes=(Volume("data", 16, reclaim=Reclaim.DELETE),))
+    await created(driver, plan)
+    file = f"{stem_of(plan.ref, plan.volumes[0])}.qcow2"
+    await driver._work(lambda builder: builder.pool.remove(file))
+    if not made:
+        await done(driver, plan, _forget_that_volumes_were_made)
+        await driver.pack(plan.ref)
+    else:
+        with pytest.raises(Rejected, match=file):
+            await driver.pack(plan.ref)
+    await deleted(driver, plan)
+
+
+def _forget_that_volumes_were_made(domain: Domain) -> None:
+    volumes = tuple(replace(each, made=False) for each in domain.configured.mark.volumes)
+    mark = replace(domain.configured.mark, volumes=volumes)
+    set_mark(domain.handle, mark, libvirt.VIR_DOMAIN_AFFECT_CONFIG)
 
 
 async def test_a_disk_is_not_made_anew_after_the_machine_was_changed(driver: LibvirtDriver) -> None:
