@@ -229,7 +229,7 @@ def cleared(builder: Builder, uid: str, kept: Belongings, *, was_home: bool) -> 
         if was_home or _was_coming(pool, disk.volume):
             pool.remove(disk.volume)
             pool.remove(f"{disk.volume}{COMING}")  # last: without it the disk is not known again
-    if not marks.of(builder.pool) & kept.said_in:
+    if not marks.of(builder.pool) & kept.own_marks(uid):
         root = root_volume(uid)
         is_ours = was_home or _was_coming(builder.pool, root) or builder.pool.find(root) is None
         spared = frozenset() if is_ours else frozenset({root}) | what_goes_with(builder.pool, uid)

@@ -129,6 +129,14 @@ class Belongings:
         """Say whether a disk may have snapshots within."""
         return bool(self.snapshots) and disk.format == QCOW2 and disk.target != BASE
 
+    def own_marks(self, uid: str) -> frozenset[str]:
+        """Return the marks of where its host keeps all that is the machine's alone.
+
+        Also of where that was before: a guest that runs keeps its first disk there.
+        """
+        ours = (each.marks for each in self.disks if each.volume == root_volume(uid))
+        return self.said_in.union(*ours)
+
     def pools_on(self, host: LibvirtHost) -> dict[str, str]:
         """Return in which pool of a host each file belongs; none where it has not the class."""
         named = {name: kind.pool for name, kind in host.storage_classes.items()} | {"": host.pool}

@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import libvirt
 
+from novacron.core.errors import Rejected
 from novacron.core.machine import Power
+from novacron.core.migration import DISK_LOST
 from novacron.drivers.libvirt.belongings import Belonging, Belongings
 from novacron.drivers.libvirt.disk_files import BASE, QCOW2, base_to_come
+from novacron.drivers.libvirt.domain import root_volume
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.pool import Pool
 from novacron.drivers.libvirt.snapshot_book import as_written
@@ -21,6 +24,12 @@ def packed(pool: Pool, uid: str, domain: Domain | None) -> Belongings:
     found = Belongings.packed(pool, uid, domain)
     if domain is None or not found.snapshots or domain.power is Power.ON:
         return found
+    if pool.find(root_volume(uid)) is None:
+        raise Rejected(
+            f"its first disk is not in pool {pool.name}, which is its host's own by now: move the "
+            "file there, or its snapshots cannot come along",
+            reason=DISK_LOST,
+        )
     lengths = {
         disk.target: _length(disk.volume)
         for disk in disks_of(domain)

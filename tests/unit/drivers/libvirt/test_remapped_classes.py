@@ -14,9 +14,13 @@ from guest_images import located
 from libvirt_daemon import LibvirtDaemon, add_pool
 from novacron.core.errors import Rejected
 from novacron.core.machine import MachinePlan, Observed, Power
+from novacron.core.snapshot import SnapshotOrder
 from novacron.core.volume import Attachment, Volume, volume_id
 from novacron.drivers.libvirt import ClassPool, LibvirtDriver, LibvirtHost
-from unit.drivers.libvirt.hosts import created, deleted, domain_of, machine
+from novacron.drivers.libvirt.belongings import Belongings
+from novacron.drivers.libvirt.disk_files import BASE
+from novacron.drivers.libvirt.domain import root_volume
+from unit.drivers.libvirt.hosts import created, deleted, domain_of, eventually, machine
 
 DATA, LOGS = Volume("data", 16, storage_class="fast"), Volume("logs", 16, storage_class="fast")
 OWN = Volume("data", 16)
@@ -119,6 +123,53 @@ async def test_a_volume_stays_in_the_pool_that_was_the_hosts_own(host: LibvirtDa
         assert told(seen) == [("data", 24, Attachment.ATTACHED)]
         assert is_written(disk(host, plan, "data"))
     async with declared(host, "ssd2", own="ssd") as driver:
+        await deleted(driver, plan)
+
+
+@pytest.mark.usefixtures("pools")
+async def test_a_first_disk_stays_where_another_host_has_its_own(
+    host: LibvirtDaemon, tmp_path: Path
+) -> None:
+    """Its host has another pool by now, and the one that it left clears up what it has of it."""
+    plan = machine()
+    async with declared(host, "ssd2", own="ssd") as driver:
+        await created(driver, plan)
+        await driver.set_power(plan.ref, Power.ON)
+    async with declared(host, "ssd2") as driver:
+        luggage = await driver.pack(plan.ref)
+    with domain_of(host, plan) as domain:
+        domain.destroy()
+        domain.undefine()
+    root = tmp_path / "ssd" / root_volume(plan.ref.uid)
+    async with declared(host, "ssd2", own="ssd") as driver:
+        await driver.clear_out(plan.ref, luggage, was_home=True)
+        assert root.exists()
+        await deleted(driver, plan)
+    assert not root.exists()
+
+
+@pytest.mark.usefixtures("pools")
+async def test_no_first_disk_goes_with_its_snapshots_and_without_what_it_is_on_top_of(
+    host: LibvirtDaemon,
+) -> None:
+    """That is where the disk was made, and is looked for where the host has its disks now."""
+    plan = machine()
+    async with declared(host, "ssd2", own="ssd") as driver:
+        await created(driver, plan)
+        await driver.take_snapshot(plan.ref, SnapshotOrder("one"))
+
+        async def is_taken() -> bool:
+            return bool(await driver.snapshots(plan.ref))
+
+        await eventually(is_taken, "it is taken")
+    async with declared(host, "ssd2") as driver:
+        with pytest.raises(Rejected, match="move the file there") as refused:
+            await driver.pack(plan.ref)
+        assert refused.value.reason == "DiskLost"
+    async with declared(host, "ssd2", own="ssd") as driver:
+        assert BASE in {
+            each.target for each in Belongings.of((await driver.pack(plan.ref)).contents).disks
+        }
         await deleted(driver, plan)
 
 
