@@ -94,7 +94,11 @@ def take_out(pool: Pool, domain: Domain) -> None:
     known = {each.name for each in on_record.records(domain.handle)}
     root = next(iter(disks_of(domain)), None)
     for page in _pages(pool, books):
-        if page.name in known or root is None or not is_within(root, page.name):
+        # The marker is within no disk, and tells whether a restore was made.
+        is_there = root is not None and (
+            page.name == on_record.MARKER or is_within(root, page.name)
+        )
+        if page.name in known or not is_there:
             continue
         flags = on_record.REDEFINE | (on_record.CURRENT if page.current else 0)
         domain.handle.snapshotCreateXML(_for_this_host(page.xml, pool, domain), flags)

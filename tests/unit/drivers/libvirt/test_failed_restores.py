@@ -1,5 +1,7 @@
 """Guests that cannot go back to what they were, which libvirt finds out when it has ended them."""
 
+from datetime import UTC, datetime
+
 import libvirt
 import pytest
 
@@ -8,8 +10,20 @@ from libvirt_daemon import LibvirtDaemon
 from novacron.core.errors import DriverError, OutOfCapacity, Rejected, Unreachable
 from novacron.core.machine import MachinePlan, Power
 from novacron.core.snapshot import RestoreOrder, SnapshotOrder
-from novacron.drivers.libvirt import LibvirtDriver
-from unit.drivers.libvirt.hosts import deleted, domain_of, eventually, running
+from novacron.drivers.libvirt import LibvirtDriver, snapshot_restore
+from novacron.drivers.libvirt import snapshot_record as on_record
+from novacron.drivers.libvirt.build import Builder
+from novacron.drivers.libvirt.look import find
+from novacron.drivers.libvirt.snapshot_book import put_away
+from novacron.drivers.libvirt.snapshot_record import Note
+from unit.drivers.libvirt.hosts import (
+    created,
+    deleted,
+    domain_of,
+    eventually,
+    machine,
+    running,
+)
 
 BACK = RestoreOrder("at-work", "r1")
 
@@ -18,12 +32,15 @@ async def with_memory(driver: LibvirtDriver) -> MachinePlan:
     """Return a guest that runs, with a snapshot of its memory."""
     plan = await running(driver)
 
-    async def taken() -> bool:
-        await driver.take_snapshot(plan.ref, SnapshotOrder("at-work", memory=True))
-        return bool(await driver.snapshots(plan.ref))
-
-    await eventually(taken, "the snapshot is taken")
+    order = SnapshotOrder("at-work", memory=True)
+    await eventually(lambda: taken(driver, plan, order), "the snapshot is taken")
     return plan
+
+
+async def taken(driver: LibvirtDriver, plan: MachinePlan, order: SnapshotOrder) -> bool:
+    """Have a snapshot, and say whether it is there."""
+    await driver.take_snapshot(plan.ref, order)
+    return bool(await driver.snapshots(plan.ref))
 
 
 async def outcome(driver: LibvirtDriver, plan: MachinePlan) -> DriverError:
@@ -62,6 +79,45 @@ async def test_a_guest_that_cannot_go_back_to_its_memory_is_not_asked_to_for_eve
         assert seen is not None
         assert seen.power is Power.ON
     assert [each.restored for each in await driver.snapshots(plan.ref)] == [""]
+    await deleted(driver, plan)
+
+
+@pytest.mark.parametrize("went_back", [True, False])
+async def test_a_machine_that_goes_to_another_host_amid_a_restore_goes_back_once(
+    driver: LibvirtDriver, monkeypatch: pytest.MonkeyPatch, *, went_back: bool
+) -> None:
+    """Whoever began may have died before it was noted, and what was written since is not lost."""
+    plan = machine()
+    await created(driver, plan)
+    await eventually(lambda: taken(driver, plan, SnapshotOrder("at-work")), "it is taken")
+
+    def dies_amid_it(builder: Builder) -> None:
+        domain = find(builder.connection, plan.ref.uid)
+        assert domain is not None
+        record, note = on_record.find(domain.handle, "at-work"), Note(made=True, restored="r1")
+        assert record is not None
+        on_record.write(domain.handle, on_record.MARKER, note, datetime.now(UTC), current=True)
+        if went_back:
+            domain.handle.revertToSnapshot(record.handle, 0)
+        put_away(builder.pool, domain)
+
+    await driver._work(dies_amid_it)
+    tried: list[str] = []
+    real = snapshot_restore._go_back
+
+    def go_back(handle: libvirt.virDomain, record: on_record.Record) -> None:
+        tried.append(record.name)
+        real(handle, record)
+
+    monkeypatch.setattr(snapshot_restore, "_go_back", go_back)
+    await driver.pack(plan.ref)
+
+    async def is_restored() -> bool:
+        await driver.restore_snapshot(plan.ref, BACK)
+        return [each.restored for each in await driver.snapshots(plan.ref)] == ["r1"]
+
+    await eventually(is_restored, "it is noted")
+    assert tried == ([] if went_back else ["at-work"])
     await deleted(driver, plan)
 
 
