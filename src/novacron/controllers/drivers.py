@@ -54,7 +54,7 @@ class DriverPool:
     left: Callable[[str], None] | None = None
     _connected: dict[str, _Connected] = field(default_factory=dict)
     _trouble: dict[str, str] = field(default_factory=dict)
-    _unusable: set[str] = field(default_factory=set)
+    _unusable: dict[str, str] = field(default_factory=dict)
     _closing: set["asyncio.Task[None]"] = field(default_factory=set)
 
     def follow(self, cache: Cache) -> None:
@@ -83,6 +83,14 @@ class DriverPool:
     def hosts(self) -> list[str]:
         """Return the names of all hosts there is a driver for."""
         return list(self._connected)
+
+    def is_declared(self, host: str) -> bool:
+        """Say whether there is such a host, also one that cannot be used as it is declared."""
+        return host in self._unusable or self.named(host) is not None
+
+    def unusable(self) -> Mapping[str, str]:
+        """Return hosts that nobody can ask, because of how they are declared, and why."""
+        return self._unusable
 
     def trouble(self, host: str) -> str | None:
         """Return why a host does not answer, or None when it does as far as anyone knows."""
@@ -124,7 +132,7 @@ class DriverPool:
 
     def _changed(self, change: Change) -> None:
         name = change.key.name
-        self._unusable.discard(name)
+        self._unusable.pop(name, None)
         if change.object is None:
             self._let_go(name)
             return
@@ -133,7 +141,7 @@ class DriverPool:
             self._connect(host)
         except Rejected as error:
             log.warning("host %s cannot be used: %s", name, error)
-            self._unusable.add(name)
+            self._unusable[name] = f"host {name} cannot be used: {error}"
             self._let_go(name)
 
     def _connect(self, host: DeclaredHost) -> None:

@@ -143,6 +143,9 @@ class InventoryWatch:
         Only for what no record tells any more: it costs a call per host. ``among`` are those that
         can have it, where that is known.
         """
+        for host, why in self.drivers.unusable().items():
+            if among is None or host in among:
+                raise Unreachable(why)
         for host in self.drivers.hosts():
             if among is not None and host not in among:
                 continue

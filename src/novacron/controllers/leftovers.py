@@ -25,8 +25,9 @@ async def tidied(
 ) -> Round:
     """Return the round with leftovers removed from hosts that answer again."""
     # One that nobody declares any more nobody can ask.
-    left = {host for host in machine.leftovers if drivers.named(host) is not None}
-    answering = [host for host in sorted(left) if not drivers.trouble(host)]
+    left = {host for host in machine.leftovers if drivers.is_declared(host)}
+    usable = [host for host in sorted(left) if drivers.named(host) is not None]
+    answering = [host for host in usable if not drivers.trouble(host)]
     home: object = drivers.named(machine.ref.host)
     assert isinstance(home, LiveMigration)
     try:
@@ -66,7 +67,7 @@ async def come_after_all(
         return None  # it is there, or nobody can tell
     for host in sorted(machine.unreached):
         there = await look(drivers, machine.ref_on(host))
-        given_up = drivers.named(host) is None or _is_given_up(machine, host, drivers)
+        given_up = not drivers.is_declared(host) or _is_given_up(machine, host, drivers)
         if isinstance(there, Silent) and not given_up:
             message = f"it may be on host {host}, which does not answer: {there.why}"
             return Round({MOVED: Wait("HostUnreachable", AGAIN, message)})
@@ -99,9 +100,11 @@ async def removed_from(
     Disks that its own host reaches too go with the machine itself, which may still be kept.
     """
     driver = drivers.named(host)
-    if driver is None or _is_given_up(machine, host, drivers):
+    if not drivers.is_declared(host) or _is_given_up(machine, host, drivers):
         return None
     waits = f"what may be left of it on host {host} has to go first"
+    if driver is None:
+        return Wait("HostUnreachable", AGAIN, f"{waits}: it cannot be used as it is declared")
     away = drivers.trouble(machine.ref.host) or drivers.named(machine.ref.host) is None
     forgotten = machine.abandoned and away and drivers.is_written_off(machine.ref.host)
     if trouble := drivers.trouble(host) or (not forgotten and drivers.trouble(machine.ref.host)):

@@ -37,7 +37,7 @@ async def create(scope: Scope) -> Outcome:
         plan = scope.machine.plan()
         require_unused(scope, plan.volumes or ())
         scope.may_act()
-        if scope.seen is None and scope.machine.promised and (why := scope.overdrawn()):
+        if (why := await _promised_too_much(scope)) is not None:
             scope.refused = True
             return Wait("HostFull", None, why)
         scope.requests.forget(scope.machine.uid)
@@ -62,6 +62,17 @@ async def create(scope: Scope) -> Outcome:
         message = f"being created on host {host}{how_far}"
         return Wait("Creating", scope.next_look, message, brief=brief)
     return Done("Created", f"exists on host {host}")
+
+
+async def _promised_too_much(scope: Scope) -> str | None:
+    """Say of what its host was promised more than it has, where nothing is made there yet."""
+    if scope.seen is not None or not scope.machine.promised:
+        return None
+    if (why := scope.overdrawn()) is None:
+        return None
+    # Whoever made it may have died before that was written down, so that nobody looked.
+    scope.seen = await scope.driver.observe(scope.machine.ref)
+    return why if scope.seen is None else None
 
 
 def _hindered(scope: Scope, condition: str, why: Hindrance, after: timedelta = MUCH_LATER) -> Wait:

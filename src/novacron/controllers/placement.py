@@ -29,6 +29,7 @@ __all__ = ["Placer"]
 
 REFUSED_AGAIN = timedelta(seconds=30)
 UNSURE = "HostUnreachable"
+FOUND = "FoundOnHost"
 UNSURE_AGAIN = timedelta(seconds=5)
 AT_ONCE = timedelta(0)
 SAID = "; the last one said: "
@@ -119,6 +120,11 @@ class Placer:
         if host is None:
             await self.writer.replace(self.kind.unplaced(obj))
             return AT_ONCE
+        if host in machine.refused_hosts:
+            # A record is void as long as its host is said to have turned the machine away.
+            message = f"exists on host {host}, which turned it away, and is taken up there again"
+            await self._write(obj, machine, Condition("Placed", "False", FOUND, message))
+            return UNSURE_AGAIN
         devices = devices_on(self.ledger.table, machine, host)
         if devices is None:
             message = f"exists on host {host}, which has not all its devices free"

@@ -192,6 +192,9 @@ class MachineReconciler:
     async def _reached(self, machine: Machine) -> Driver | Wait | Blocked:
         """Return the driver for a machine, or why it may not be asked at present."""
         driver = self.drivers.named(machine.ref.host)
+        if driver is None and self.drivers.is_declared(machine.ref.host):
+            message = f"host {machine.host} cannot be used as it is declared: see its status"
+            return Wait("HostUnreachable", MUCH_LATER, message)
         if driver is None:
             return _no_host(machine)
         if trouble := self.drivers.trouble(machine.ref.host):

@@ -46,6 +46,8 @@ async def look(drivers: Drivers, ref: MachineRef) -> Sight:
     """Return what a host has of a machine, or that nobody can tell."""
     driver = drivers.named(ref.host)
     if driver is None:
+        if drivers.is_declared(ref.host):
+            return Silent(f"host {ref.host} cannot be used as it is declared")
         return Silent(f"host {ref.host} is not declared any more")
     if trouble := drivers.trouble(ref.host):
         return Silent(trouble)
@@ -89,7 +91,8 @@ class Voyage:
         """
         driver, keeper = self._mover(host), self._mover(home)
         if driver is None:
-            return self.machine.leftovers
+            unusable = self.drivers.is_declared(host) and self.drivers.named(host) is None
+            return self.machine.leftovers.union({host} if unusable else ())
         try:
             if self.drivers.trouble(host) or keeper is None:
                 raise Unreachable(f"host {host} cannot be cleared now")

@@ -185,6 +185,9 @@ class Drivers(Protocol):
     def named(self, host: str) -> Driver | None:
         """Return the driver for the host, or None when no such host is known."""
 
+    def is_declared(self, host: str) -> bool:
+        """Say whether the host is known, also one that cannot be used: guests may run there."""
+
     def trouble(self, host: str) -> str | None:
         """Return why the host does not answer at present, or None when it does."""
 

@@ -30,6 +30,7 @@ class Hosts:
     now: datetime = datetime(2026, 11, 15, tzinfo=UTC)
     silent: dict[str, str] = field(default_factory=dict)
     fenced: set[str] = field(default_factory=set)
+    unusable: set[str] = field(default_factory=set)
     lease: Exception | None = None
     machine: Machine = field(init=False)
     drivers: dict[str, SimulationDriver] = field(init=False)
@@ -54,7 +55,10 @@ class Hosts:
         )
 
     def named(self, host: str) -> Driver | None:
-        return self.drivers.get(host)
+        return None if host in self.unusable else self.drivers.get(host)
+
+    def is_declared(self, host: str) -> bool:
+        return host in self.unusable or self.named(host) is not None
 
     def trouble(self, host: str) -> str | None:
         return self.silent.get(host)

@@ -52,6 +52,9 @@ class World:
         """Satisfy Drivers: only one host is known."""
         return self.driver if host == self.host.name else None
 
+    def is_declared(self, host: str) -> bool:
+        return self.named(host) is not None
+
     def trouble(self, host: str) -> str | None:
         """Satisfy Drivers."""
         del host

@@ -64,6 +64,9 @@ async def test_what_a_declared_host_has_may_be_forgotten_only_once_it_is_off(
     obj = {**body, "status": {"conditions": [ready | since]}}
     cache.seen(obj)
     assert pool.is_written_off("a") is may_be_forgotten
+    assert pool.is_declared("a")
+    assert set(pool.unusable()) == ({"a"} if driver == "of-tomorrow" else set())
     cache.gone({**obj, "metadata": {**obj["metadata"], "resourceVersion": "2"}})
     assert pool.is_written_off("a"), "nobody declares it any more"
+    assert not pool.is_declared("a")
     await pool.close()

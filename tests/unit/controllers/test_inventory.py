@@ -13,6 +13,7 @@ from novacron.controllers import inventory
 from novacron.controllers.inventory import InventoryWatch
 from novacron.controllers.ledger import Ledger, Owner
 from novacron.core.driver import Driver, Inventory
+from novacron.core.errors import Unreachable
 from novacron.core.machine import Observed, Power, Usage
 from novacron.runtime.resource import Key, Resource
 from novacron.scheduler import Held
@@ -48,6 +49,7 @@ class Watched:
             self.pause,
         )
         self.troubled: set[str] = set()
+        self.misdeclared: dict[str, str] = {}
         self.names, self.rounds = ["a"], 1
         self.pauses: list[float] = []
 
@@ -81,6 +83,9 @@ class Watched:
     def named(self, host: str) -> Driver | None:
         self.asked.append(host)
         return self.world.named(host)
+
+    def unusable(self) -> dict[str, str]:
+        return self.misdeclared
 
     def answered(self, host: str) -> bool:
         """Say whether it was silent before."""
@@ -120,6 +125,15 @@ async def test_a_machine_that_is_new_or_other_than_before_is_looked_at(watched: 
     assert await watched.listed() == []
     await watched.world.driver.set_power(watched.world.machine.ref, Power.OFF, force=True)
     assert await watched.listed() == [watched.owner]
+
+
+async def test_a_machine_may_be_on_a_host_that_cannot_be_used(watched: Watched) -> None:
+    """Made anew it would be there twice; where others had it, nobody asks that host."""
+    uid = watched.world.machine.uid
+    watched.misdeclared["b"] = "host b cannot be used: no driver is called of-tomorrow"
+    with pytest.raises(Unreachable, match="of-tomorrow"):
+        await watched.watch.locate(uid)
+    assert await watched.watch.locate(uid, {"a"}) == "a"
 
 
 async def test_what_a_round_left_is_no_news(watched: Watched) -> None:

@@ -396,6 +396,38 @@ async def test_what_a_lost_host_still_has_keeps_no_machine_that_is_forgotten(hos
     assert hosts.where() == [("a", Power.ON)]
 
 
+async def test_what_a_host_has_that_cannot_be_used_is_not_forgotten(hosts: Hosts) -> None:
+    """Somebody made a mistake in its declaration; guests run there all the same."""
+    hosts.lose("a")
+    hosts.order(live=False, lost=True)
+    await hosts.settle()
+    hosts.answer("a")
+    hosts.unusable.add("a")
+    for _ in range(3):
+        await hosts.round()
+        hosts.now += SLOW
+    assert hosts.machine.leftovers == {"a"}
+    before = hosts.machine
+    hosts.machine = replace(before, deleting=True)
+    done = await hosts.round()
+    assert "host a has to go first: it cannot be used" in done.outcomes["Removed"].message
+    hosts.machine = before
+    hosts.unusable.clear()
+    await hosts.round()
+    assert hosts.machine.leftovers == frozenset()
+    assert hosts.where() == [("b", Power.ON)]
+
+
+async def test_a_machine_of_a_host_that_cannot_be_used_waits_for_that(hosts: Hosts) -> None:
+    """Nothing is made of it anywhere else meanwhile."""
+    await hosts.settle()
+    hosts.unusable.add("a")
+    done = await hosts.round()
+    assert done.outcomes["Created"].reason == "HostUnreachable"
+    assert "cannot be used as it is declared" in done.outcomes["Created"].message
+    assert hosts.where() == [("a", Power.ON)]
+
+
 @pytest.mark.parametrize("unseen", [False, True])
 async def test_a_machine_that_nobody_saw_on_its_lost_host_begins_elsewhere(
     tmp_path: Path, *, unseen: bool

@@ -62,6 +62,20 @@ async def test_room_that_was_given_to_another_one_since_is_not_had(tmp_path: Pat
     assert KIND.machine(again).host is None  # nor is it ever again
 
 
+async def test_a_machine_that_was_made_already_is_not_turned_away(tmp_path: Path) -> None:
+    """Whoever made it died before that was written down, so the first round looks at nothing."""
+    office, _, machine = crowded()
+    world = World(tmp_path)
+    world.machine = replace(machine, promised=False)
+    assert (await world.round()).settled
+    world.machine = machine
+    world.reconciler = MachineReconciler(world, overdrawn=office.ledger.overdrawn)
+    done = await world.round()
+    assert not done.refused
+    assert done.settled
+    assert len(await world.driver.machines("a")) == 1
+
+
 async def test_a_machine_that_is_there_keeps_what_it_has(tmp_path: Path) -> None:
     """A host may have less than it had: nobody has to go for that."""
     office, _, machine = crowded()

@@ -73,8 +73,10 @@ async def test_a_silent_host_that_never_had_it_keeps_no_machine_from_going_on(de
 async def test_one_that_is_there_all_the_same_is_found(desk: Desk) -> None:
     """What a host said and what it has may differ for a moment."""
     desk.there = "a"
-    await desk.decide()
-    assert desk.asked == [("a",)]
+    assert await desk.decide() is None
+    assert desk.office.machine("m")["status"]["conditions"][0]["reason"] == "FoundOnHost"
+    assert await desk.decide() == "a"
+    assert desk.asked == [("a",)] * 2
     assert "found on host a" in str(desk.office.machine("m")["metadata"]["annotations"])
 
 
