@@ -19,6 +19,7 @@ from novacron.drivers.libvirt.look import (
     unless_odd,
 )
 from novacron.drivers.libvirt.standstill import hindrance
+from novacron.drivers.libvirt.storage import COMING
 from novacron.drivers.libvirt.usage import Meter
 from novacron.drivers.libvirt.writing import lacks_note
 
@@ -69,6 +70,8 @@ def look_at_all(
     files = builder.storage.files(
         {volume.pool for each in ours for volume in each.configured.mark.volumes}
     )
+    # What may be half of a disk is none, until somebody who has the machine says that it is whole.
+    files = frozenset(file for file in files if f"{file}{COMING}" not in files)
     fresh = replace(known, usage=usage)
 
     def is_complete(domain: Domain) -> bool:

@@ -24,6 +24,7 @@ from novacron.drivers.libvirt.domain import domain_uuid
 from novacron.drivers.libvirt.facts import facts_of
 from novacron.drivers.libvirt.foreign import Foreign
 from novacron.drivers.libvirt.hearing import Hearing
+from novacron.drivers.libvirt.homecoming import set_right
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import (
     Domain,
@@ -154,6 +155,7 @@ class LibvirtDriver(
             if there is None:
                 builder.require_room(plan)
             else:
+                there = set_right(builder.pool, there)
                 builder.require_disk(there)
             domain = builder.define(plan, seed, there)
             made: Domain | None = domain

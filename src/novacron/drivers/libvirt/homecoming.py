@@ -22,6 +22,7 @@ from novacron.drivers.libvirt.travel import SENT, disks_of, is_marked_as_sent, u
 
 __all__ = ["end_or_unmark", "is_sent", "set_right", "settled_in"]
 
+STOPPED = (libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_IOERROR)
 DISK_AGAIN = timedelta(seconds=10)
 WRITTEN = libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE
 
@@ -83,9 +84,10 @@ def _require_root(pool: Pool, domain: Domain) -> None:
 def end_or_unmark(domain: Domain) -> None:
     """End a guest that somebody wanted to send, and died; one that runs has only kept the mark.
 
-    It was started from what was written down for a move that came to nothing.
+    It was started from what was written down for a move that came to nothing. Who is only up to be
+    sent reads and writes nothing, so one that QEMU stopped for that runs.
     """
-    if domain.state == libvirt.VIR_DOMAIN_PAUSED:
+    if (domain.state, domain.reason) != STOPPED and domain.state == libvirt.VIR_DOMAIN_PAUSED:
         domain.handle.destroy()
         return
     kind, live = libvirt.VIR_DOMAIN_METADATA_ELEMENT, libvirt.VIR_DOMAIN_AFFECT_LIVE

@@ -103,6 +103,9 @@ class Storage:
                 )
             pool.make(volume.file, volume.size_mib, volume.format)
             return False
+        if volume.made:
+            # It came in a move, while its pool was away for whoever took the machine in.
+            pool.remove(f"{volume.file}{COMING}")
         self.require_no_shrinking(volume, there)
         grows = volume.access != Access.READ_ONLY and size_of(there) < volume.size_mib * 1024**2
         if grows:

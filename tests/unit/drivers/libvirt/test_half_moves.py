@@ -6,6 +6,7 @@ Whoever was to do it died, or the host was switched off and is back.
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -18,6 +19,7 @@ from novacron.core.errors import Busy, Rejected
 from novacron.core.machine import Power
 from novacron.core.move import MovePolicy
 from novacron.core.snapshot import RestoreOrder
+from novacron.core.volume import Attachment, Reclaim, Volume
 from novacron.drivers.libvirt import snapshotting
 from novacron.drivers.libvirt.at_rest import MaybeFrozen
 from novacron.drivers.libvirt.domain import domain_uuid, root_volume, volume_prefix
@@ -106,7 +108,7 @@ async def test_a_host_whose_storage_comes_later_than_itself_takes_a_machine_in_t
         assert snapshotted(1, pair.uid, tmp_path) == before
 
 
-@pytest.mark.parametrize("first", ["look", "start", "pack", "arrive"])
+@pytest.mark.parametrize("first", ["look", "start", "pack", "arrive", "make"])
 @pytest.mark.parametrize("is_up", [False, True], ids=["off", "up"])
 async def test_a_machine_that_nobody_took_in_is_whole_whatever_is_done_first(
     tmp_path: Path, first: str, is_up: bool
@@ -129,6 +131,8 @@ async def test_a_machine_that_nobody_took_in_is_whole_whatever_is_done_first(
                 await other.set_power(ref, Power.ON)
             case "pack":
                 await other.pack(ref)
+            case "make":
+                await other.create(newer(pair, "b"))
             case "arrive":
                 await other.arrived(newer(pair, "b"), None)
         seen = await pair.settled(other, "b")
@@ -147,6 +151,35 @@ async def test_a_machine_that_nobody_took_in_is_whole_whatever_is_done_first(
         await other.cancel_move(ref)
         await other.pack(ref)
         assert "base-1.qcow2" in files(1, pair.uid)
+
+
+async def test_a_volume_that_came_whole_does_not_stay_a_half_one(tmp_path: Path) -> None:
+    """Its pool was away while its machine was taken in, so that nobody could say so."""
+    async with real(tmp_path, pool="novacron") as pair:
+        driver = connect(pair, "b")
+        plan = replace(pair.plan("b"), volumes=(Volume("data", 16, reclaim=Reclaim.DELETE),))
+        await driver.create(plan)
+        await pair.settled(driver, "b")
+        connection = libvirt.open(shared_fleet().hosts[1].uri)
+        pool = connection.storagePoolLookupByName("novacron")
+        (file,) = (name for name in pool.listVolumes() if name.startswith("volume-"))
+        half = f"<volume><name>{file}.coming</name><capacity>0</capacity></volume>"
+        pool.createXML(half)
+        await driver.resize(plan)  # what was seen before is not how it is
+        pool.createXML(half)
+
+        async def told() -> Attachment:
+            (seen,) = await driver.machines("b")
+            return seen.volumes[0].attachment
+
+        assert await told() is Attachment.PENDING
+        await driver.resize(plan)
+        assert f"{file}.coming" not in pool.listVolumes()
+        assert await told() is Attachment.ATTACHED
+        await driver.delete(plan.ref)
+        await driver.reclaim(plan.ref, plan.volumes)
+        del pool
+        connection.close()
 
 
 async def test_what_came_for_a_disk_stays_until_the_disk_is_on_top_of_it(tmp_path: Path) -> None:
