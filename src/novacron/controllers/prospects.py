@@ -114,6 +114,8 @@ class Prospects:
     _answers: dict[_Question, Obstacle | None] = field(default_factory=dict)
     _told: dict[_Traveller, _Told] = field(default_factory=dict)
     _travellers: dict[str, _Traveller] = field(default_factory=dict)
+    # Who was told something newer than all that are alike: hosts may have changed back since.
+    _told_more: set[str] = field(default_factory=set)
     _outdated: bool = False
 
     def __post_init__(self) -> None:
@@ -137,12 +139,15 @@ class Prospects:
         if self._travellers.get(machine.uid) != traveller:
             self.gone(machine.uid)
             self._travellers[machine.uid] = traveller
-            # Others that are alike may have been told something else, and are still to hear of it.
             self._told.setdefault(traveller, _Told(answer, set())).uids.add(machine.uid)
+        # Others that are alike may have been told something else, and are still to hear of it.
+        if answer != self._told[traveller].answer:
+            self._told_more.add(machine.uid)
         return answer
 
     def gone(self, uid: str) -> None:
         """Forget a machine."""
+        self._told_more.discard(uid)
         traveller = self._travellers.pop(uid, None)
         if traveller is not None:
             alike = self._told[traveller].uids
@@ -245,11 +250,13 @@ class Prospects:
         self._outdated = False
         for uid in [each for each in self._travellers if self.ledger.table.held(each) is None]:
             self.gone(uid)
+        concerned, self._told_more = self._told_more, set()
         for traveller, (before, uids) in list(self._told.items()):
             if (answer := self._answer(traveller)) != before:
                 self._told[traveller] = _Told(answer, uids)
-                for uid in uids:
-                    self.wake(uid)
+                concerned |= uids
+        for uid in concerned:
+            self.wake(uid)
 
 
 def _among(others: list[_Kind], asked: _Question) -> Obstacle | None:

@@ -386,6 +386,32 @@ def test_those_are_told_together_whom_many_hosts_concern() -> None:
     assert len(later) == 2
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_who_was_told_of_a_host_that_has_changed_back_since_is_looked_at_again(
+    *, known: bool
+) -> None:
+    """Others that are alike heard of neither, and it would be said of that one machine for long."""
+    later: list[Callable[[], None]] = []
+    fleet = Fleet()
+    fleet.prospects.soon = later.append
+    for name in ("a", "b"):
+        fleet.tell(name)
+    for uid in ("vm-early", "vm-other"):
+        fleet.ledger.assume(uid, Held("a", SIZE))
+    asking = ["vm-early", "vm-other"] if known else ["vm-other"]
+    assert {fleet.obstacle("a", asks=EAST, uid=uid)[0] for uid in asking} == {"NoOtherHost"}
+    later.pop()()
+    fleet.tell("b", labels={"zone": "east"})
+    assert fleet.obstacle("a", asks=EAST, uid="vm-early") == NONE
+    fleet.tell("b")
+    later.pop()()
+    assert fleet.woken == ["vm-early"]
+    assert fleet.obstacle("a", asks=EAST, uid="vm-early")[0] == "NoOtherHost"
+    fleet.tell("b", labels={"zone": "west"})
+    later.pop()()
+    assert fleet.woken == ["vm-early"], "once is enough"
+
+
 def test_a_host_with_certificates_that_has_not_what_is_asked_for_is_no_lack_of_certificates(
     fleet: Fleet,
 ) -> None:
