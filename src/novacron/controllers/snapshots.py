@@ -6,7 +6,7 @@ cannot be done is in the way of nothing else: a backup by schedule hangs on nobo
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -143,8 +143,7 @@ def _to_do(turn: _Turn) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
             yield name, partial(turn.remove, name, f"{wishes.policy.retention} are kept")
         if turn.due is not None and turn.due.run is not None:
             order = SnapshotOrder(scheduled_name(turn.due.run), wishes.policy.memory)
-            if order.name not in there:
-                yield order.name, partial(turn.take, order)
+            yield order.name, partial(turn.take, order)
     lost = {each.name for each in wishes.kept} - there
     for order in wishes.wanted:
         if order.name not in there | lost:
@@ -152,7 +151,7 @@ def _to_do(turn: _Turn) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
 
 
 def _read_clock(turn: _Turn) -> None:
-    """Find out which run of the schedule is due; one that is new is followed from now on."""
+    """Find out which run of the schedule is to be made; a new one is followed from now on."""
     wishes, scope = turn.wishes, turn.scope
     if wishes.policy is None:
         return
@@ -161,12 +160,16 @@ def _read_clock(turn: _Turn) -> None:
     turn.since = known or scope.now.replace(microsecond=0)
     try:
         schedule.check()
-        turn.due = due(schedule, scope.machine.uid, turn.since, scope.now)
+        found = due(schedule, scope.machine.uid, turn.since, scope.now)
     except ValueError as error:
         turn.claim = Condition(CONDITION, "False", "InvalidSchedule", str(error))
         return
-    if turn.due.again is not None:
-        turn.again.append(max(turn.due.again - scope.now, SOON))
+    # One that is to go, or goes in this round, would else be taken anew for ever.
+    if found.run is not None and scheduled_name(found.run) in wishes.unwanted.union(turn.there):
+        turn.since, found = found.run, replace(found, run=None)
+    turn.due = found
+    if found.again is not None:
+        turn.again.append(max(found.again - scope.now, SOON))
 
 
 def _report(turn: _Turn) -> SnapshotReport:

@@ -170,6 +170,26 @@ async def test_an_operator_that_dies_before_it_records_a_run_makes_it_no_second_
     assert (await keeper.world.driver.snapshots(keeper.ref))[0] == first
 
 
+async def test_a_run_that_nobody_wants_is_passed_over(keeper: Keeper) -> None:
+    """It would be taken and removed again and again, and the guest stand still each time."""
+    keeper.wish(policy=HOURLY, unwanted=frozenset({"snapshot-20261115-010000"}))
+    assert await keeper.live(2.5 * HOUR) == ["SnapshotTaken"]
+    assert await keeper.names() == ["snapshot-20261115-020000"]
+
+
+async def test_a_run_that_was_made_and_is_to_go_at_once_is_not_made_anew(keeper: Keeper) -> None:
+    """By an operator that died, and whose clock was not always right: later ones are kept."""
+    later = "snapshot-20271115-000000"
+    keeper.wish(policy=replace(HOURLY, retention=1))
+    await keeper.world.driver.take_snapshot(keeper.ref, SnapshotOrder(later))
+    await keeper.settle()
+    keeper.world.now += 1.5 * HOUR
+    await keeper.round(dies=True)
+    assert len(await keeper.names()) == 2
+    assert await keeper.live(HOUR / 4) == ["SnapshotRemoved"]
+    assert await keeper.names() == [later]
+
+
 async def test_another_schedule_begins_anew(keeper: Keeper) -> None:
     """From daily to hourly is no reason to make up for the hours of the day."""
     keeper.wish(policy=SnapshotPolicy(Schedule("@daily"), 3))
