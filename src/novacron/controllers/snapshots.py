@@ -2,13 +2,15 @@
 
 Runs after the steps of a machine and never stops them: a snapshot that cannot be taken is told by
 a condition of its own. One thing is done in a round; the next round sees what became of it. What
-cannot be done is in the way of nothing else: a backup by schedule hangs on nobody's request.
+cannot be done is in the way of nothing else: a backup by schedule hangs on nobody's request. Of
+much that cannot be done only some is tried each time: others share the host.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from novacron.controllers.round import Scope
 from novacron.core.conditions import Condition
@@ -33,6 +35,10 @@ __all__ = ["TROUBLE_AGAIN", "Tended", "listed", "tend"]
 CONDITION = "Snapshotted"
 SOON = timedelta(milliseconds=500)
 TROUBLE_AGAIN = timedelta(seconds=30)
+# Of one sort, in one round.
+TRIED = 5
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -59,6 +65,24 @@ class _Turn:
     @property
     def wishes(self) -> SnapshotWishes:
         return self.scope.machine.snapshots
+
+    @property
+    def too_many(self) -> list[str]:
+        """The scheduled snapshots that are not to be kept, the oldest first."""
+        policy = self.wishes.policy
+        return surplus(list(self.there), policy.retention) if policy else []
+
+    def some(self, of_one_sort: Sequence[T]) -> Iterable[T]:
+        """Return what to try of this: the first, and some of the others, each as time goes by.
+
+        Where nothing fails it is the first that is done, so that their order is kept.
+        """
+        if len(of_one_sort) <= TRIED:
+            return of_one_sort
+        first, others = of_one_sort[0], of_one_sort[1:]
+        turn = int(self.scope.now.timestamp() / TROUBLE_AGAIN.total_seconds())
+        begin = turn * (TRIED - 1) % len(others)
+        return [first, *[*others[begin:], *others[:begin]][: TRIED - 1]]
 
     async def take(self, order: SnapshotOrder) -> None:
         """Take a snapshot, or see how far it is."""
@@ -134,20 +158,20 @@ async def _next_thing(turn: _Turn) -> None:
 
 
 def _to_do(turn: _Turn) -> Iterator[tuple[str, Callable[[], Awaitable[None]]]]:
-    """Return what is to be done about which snapshot, first what makes room."""
+    """Return what is to be tried about which snapshot, first what makes room."""
     wishes, there = turn.wishes, frozenset(turn.there)
-    for name in sorted(wishes.unwanted & there):
+    for name in turn.some(sorted(wishes.unwanted & there)):
         yield name, partial(turn.remove, name, "asked for")
     if wishes.policy is not None:
-        for name in surplus(list(there), wishes.policy.retention):
+        for name in turn.some(turn.too_many):
             yield name, partial(turn.remove, name, f"{wishes.policy.retention} are kept")
         if turn.due is not None and turn.due.run is not None:
             order = SnapshotOrder(scheduled_name(turn.due.run), wishes.policy.memory)
             yield order.name, partial(turn.take, order)
-    lost = {each.name for each in wishes.kept} - there
-    for order in wishes.wanted:
-        if order.name not in there | lost:
-            yield order.name, partial(turn.take, order)
+    # One that is on record and not there was lost.
+    known = there.union(each.name for each in wishes.kept)
+    for order in turn.some([each for each in wishes.wanted if each.name not in known]):
+        yield order.name, partial(turn.take, order)
 
 
 def _read_clock(turn: _Turn) -> None:
@@ -209,9 +233,21 @@ def _claim(turn: _Turn) -> Condition | None:
     failed = for_long or for_now
     if not failed:
         return None
-    said = "; ".join(f"snapshot {name}: {why}" for name, why in failed.items())
     reason = next(iter(failed.values())).reason
-    return Condition(CONDITION, "False" if for_long else "Unknown", reason, said)
+    return Condition(CONDITION, "False" if for_long else "Unknown", reason, _said(turn, failed))
+
+
+def _said(turn: _Turn, failed: Mapping[str, DriverError]) -> str:
+    """Tell what failed, but of what is too many only the oldest.
+
+    There may be hundreds more, and to name those that were tried would be another text each time.
+    """
+    more = turn.too_many[1:]
+    unasked = frozenset(more) - turn.wishes.unwanted
+    told = [name for name in failed if name not in unasked] or list(failed)[:1]
+    said = "; ".join(f"snapshot {name}: {failed[name]}" for name in told)
+    too_many_failed = not failed.keys().isdisjoint(turn.too_many)
+    return f"{said}; and {len(more)} more are too many" if more and too_many_failed else said
 
 
 def _as_it_was(scope: Scope, claim: Condition | None = None) -> SnapshotReport:

@@ -19,6 +19,7 @@ from novacron.core.snapshot import (
     SnapshotOrder,
     SnapshotPolicy,
     SnapshotWishes,
+    scheduled_name,
 )
 from novacron.drivers.simulation import Fault, Operation, SimulatedHost, SimulationDriver
 from unit.controllers import stage
@@ -236,15 +237,18 @@ class Refusing(SimulationDriver):
     """A host on which somebody else took snapshots, and that can do only so much."""
 
     refuses: ClassVar[dict[str, DriverError]] = {}
+    tried: ClassVar[list[str]] = []
 
     async def take_snapshot(self, ref: MachineRef, order: SnapshotOrder) -> Accepted:
         """Take one, unless it cannot be."""
+        self.tried.append(order.name)
         if (why := self.refuses.get(order.name)) is not None:
             raise why
         return await super().take_snapshot(ref, order)
 
     async def remove_snapshot(self, ref: MachineRef, name: str) -> Accepted:
         """Remove one, unless it cannot be."""
+        self.tried.append(name)
         if (why := self.refuses.get(f"remove {name}")) is not None:
             raise why
         return await super().remove_snapshot(ref, name)
@@ -256,6 +260,7 @@ async def refusing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Keeper:
     monkeypatch.setattr(stage, "SimulationDriver", Refusing)
     taken = Rejected("somebody else took a snapshot strange", reason="SnapshotExists")
     monkeypatch.setattr(Refusing, "refuses", {"strange": taken})
+    monkeypatch.setattr(Refusing, "tried", [])
     keeper = Keeper(World(tmp_path))
     await keeper.settle()
     return keeper
@@ -320,6 +325,85 @@ async def test_a_snapshot_that_cannot_be_removed_keeps_no_other_from_being_taken
     done = await refusing.round()
     assert await refusing.names() == ["one", "stuck"]
     assert refusing.condition(done) == ("Unknown", "Busy")
+
+
+async def scheduled(keeper: Keeper, count: int) -> list[str]:
+    """Have snapshots from each hour of the past; return their names."""
+    taken = [scheduled_name(keeper.world.now - HOUR * (number + 1)) for number in range(count)]
+    for name in taken:
+        await keeper.world.driver.take_snapshot(keeper.ref, SnapshotOrder(name))
+    Refusing.tried.clear()
+    return sorted(taken)
+
+
+def message(done: Round) -> str:
+    """Return what is said of snapshots after a round."""
+    assert done.snapshots is not None
+    return done.snapshots.claim.message if done.snapshots.claim else ""
+
+
+async def test_of_hundreds_that_cannot_be_removed_few_are_tried_and_one_is_named(
+    refusing: Keeper,
+) -> None:
+    """They share their host with others, and a status has only so much room.
+
+    What is due is taken all the same, and what was asked for.
+    """
+    names = await scheduled(refusing, 300)
+    Refusing.refuses |= {f"remove {name}": Rejected("it is stuck") for name in names}
+    refusing.wish(policy=HOURLY)
+    await refusing.round()
+    refusing.world.now += 1.5 * HOUR
+    refusing.wish(wanted=(SnapshotOrder("one"),))
+    for taken in ("snapshot-20261115-010000", "one"):
+        Refusing.tried.clear()
+        done = await refusing.round()
+        assert len(Refusing.tried) <= 6
+        assert Refusing.tried[-1] == taken
+        assert [each.reason for each in done.happened] == ["SnapshotTaken"]
+    done = await refusing.round()
+    assert message(done) == f"snapshot {names[0]}: it is stuck; and 297 more are too many"
+    assert done.look_again == timedelta(seconds=30)
+    refusing.world.now += timedelta(seconds=30)
+    assert message(await refusing.round()) == message(done), "nothing new is to be written down"
+
+
+@pytest.mark.parametrize("place", [0, 1, 20, 46])
+async def test_each_of_many_snapshots_gets_its_turn_to_be_removed(
+    refusing: Keeper, place: int
+) -> None:
+    """What makes room may be behind any number of others that cannot go."""
+    names = await scheduled(refusing, 50)
+    stuck = [name for name in names if name != names[place]]
+    Refusing.refuses |= {f"remove {name}": Rejected("it is stuck") for name in stuck}
+    refusing.wish(policy=HOURLY)
+    await refusing.live(HOUR / 4)
+    assert await refusing.names() == stuck
+
+
+async def test_each_of_many_requests_gets_its_turn_and_is_told_why_not(refusing: Keeper) -> None:
+    """Who waits for the last of them hears of it too, and all of them together fill no status."""
+    orders = [SnapshotOrder(f"one-{number:02}") for number in range(64)]
+    Refusing.refuses |= {each.name: Rejected("no" * 200) for each in orders}
+    refusing.wish(wanted=tuple(orders))
+    told = set()
+    for _ in range(30):
+        Refusing.tried.clear()
+        done = await refusing.round()
+        assert len(Refusing.tried) == 5
+        assert len(message(done)) < 2500
+        told |= {each.name for each in orders if f"snapshot {each.name}: no" in message(done)}
+        refusing.world.now += timedelta(seconds=30)
+    assert told == {each.name for each in orders}
+
+
+async def test_what_is_too_much_and_asked_to_go_is_told_by_its_own_name(refusing: Keeper) -> None:
+    """Somebody may wait for that one."""
+    names = await scheduled(refusing, 10)
+    Refusing.refuses |= {f"remove {name}": Rejected("it is stuck") for name in names}
+    refusing.wish(policy=HOURLY, unwanted=frozenset({names[4]}))
+    said = message(await refusing.round())
+    assert said.startswith(f"snapshot {names[4]}: it is stuck; snapshot {names[0]}: it is stuck; ")
 
 
 async def test_a_restore_is_made_once_for_each_request(keeper: Keeper) -> None:
