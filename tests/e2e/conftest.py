@@ -95,6 +95,20 @@ class Stage:
         """Return what is behind the operator's back."""
         return World(self.operator.simulation_file)
 
+    def arrive(self, name: str) -> None:
+        """Have a machine that moves be there, however long it was to take."""
+        obj = self.api.machine(self.namespace, name)
+        assert obj is not None
+        uid = obj["metadata"]["uid"]
+        with self.world() as world:
+            # It is said that a move begins before it does.
+            sent = (uid, "move")
+            eventually(
+                lambda: sent in [(each.uid, each.changing) for each in world.machines()],
+                lambda: f"{name} is sent: {world.machines()}; log:\n{self.operator.log}",
+            )
+            world.finish(uid)
+
     def _until(
         self,
         find: Callable[[], Object | None],

@@ -519,13 +519,19 @@ def novacron(
     stage: Stage, *words: str, namespaced: bool = True, fails: bool = False
 ) -> "subprocess.CompletedProcess[str]":
     """Run a command as a user would."""
+    with begun(stage, *words, namespaced=namespaced) as process:
+        said, told = process.communicate()
+    assert (process.returncode != 0) is fails, said + told
+    return subprocess.CompletedProcess(process.args, process.returncode, said, told)
+
+
+def begun(stage: Stage, *words: str, namespaced: bool = True) -> "subprocess.Popen[str]":
+    """Begin to run a command as a user would."""
     where = ("-n", stage.namespace) if namespaced else ()
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-m", "novacron.app.entry", *words, *where],
         env={**os.environ, "KUBECONFIG": str(stage.api.kubeconfig)},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert (done.returncode != 0) is fails, done.stdout + done.stderr
-    return done

@@ -37,6 +37,8 @@ SIZE = (
     "next_memory_mib = ?3, next_disk_mib = ?4, next_power = power, to_host_id = NULL, "
     "change = NULL, ends_us = NULL WHERE uid = ?1"
 )
+# Every moment is after this one; what is not under way has no end that could come.
+FINISH = "UPDATE machines SET ends_us = min(ends_us, 0) WHERE uid = ?1"
 KEPT = "SELECT namespace, id, size_mib, storage_class FROM kept_volumes ORDER BY namespace, id"
 DESTROY = "DELETE FROM machines WHERE uid = ?1"
 
@@ -116,6 +118,10 @@ class World:
     def resize(self, uid: str, size: Resources) -> None:
         """Give it another size, even one its host has no room for."""
         self._touch(SIZE, uid, size.vcpus, size.memory_mib, size.disk_mib)
+
+    def finish(self, uid: str) -> None:
+        """Have what is under way with it be done by now, however long it was to take."""
+        self._touch(FINISH, uid)
 
     def destroy(self, uid: str) -> None:
         """Remove it with all it owns."""

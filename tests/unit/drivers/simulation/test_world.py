@@ -43,6 +43,19 @@ async def test_what_the_world_does_happens_at_once(connect: Connect, path: Path)
         assert (seen.power, seen.changing, seen.resources) == (Power.OFF, None, SMALL)
 
 
+async def test_what_takes_long_is_done_when_the_world_says_so(connect: Connect, path: Path) -> None:
+    """Who saw a machine on its way need not wait for it, nor hope to have been quick enough."""
+    driver = connect(SimulatedHost("a", ROOM, delays=Delays(start=timedelta(hours=1))))
+    await driver.create(plan())
+    await driver.set_power(plan().ref, Power.ON)
+    with World(path, clock=HandClock()) as world:
+        assert [each.changing for each in world.machines()] == ["start"]
+        for _ in range(2):
+            world.finish("uid-1")
+            (machine,) = world.machines()
+            assert (machine.power, machine.changing) == (Power.ON, None)
+
+
 async def test_the_world_obeys_no_capacity_but_the_books_stay_right(
     connect: Connect, path: Path
 ) -> None:
