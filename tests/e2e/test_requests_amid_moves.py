@@ -89,6 +89,22 @@ def test_a_machine_whose_move_is_cancelled_goes_where_it_is_asked_to_then(
     arrives(stage, "web", here, asked, before)
 
 
+def test_so_does_one_that_was_replaced_amid_its_move(
+    stage: Stage, three: tuple[str, str, str]
+) -> None:
+    """Nothing but its status tells of the move, and nothing of which move was cancelled."""
+    here, there, asked = three
+    before = placed(stage, "web", here)
+    annotate(stage, "web", migrate_to=there)
+    notes = on_its_way(stage, "web", there)["metadata"]["annotations"]
+    lost = dict.fromkeys(notes)
+    words = {"novacron.io/migrate-cancel": "true", TO: asked}
+    stage.api.patch_machine(
+        stage.namespace, "web", {"metadata": {"annotations": lost | words, "finalizers": None}}
+    )
+    arrives(stage, "web", here, asked, before)
+
+
 def arrives(stage: Stage, name: str, here: str, asked: str, before: Object) -> None:
     """See that a machine goes where it was asked to, and is still the same one."""
     on_its_way(stage, name, asked)

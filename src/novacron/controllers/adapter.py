@@ -116,11 +116,27 @@ class MachineController:
                 return False
             await self.writer.replace(self._relocated.relocating(obj, order))
             return True
-        cancelled = machine.move_cancelled and not (machine.move or machine.move_request)
+        if machine.move is not None:
+            return await self._recorded_again(obj, machine)
+        cancelled = machine.move_cancelled and machine.move_request is None
         if not (machine.move_over or cancelled):
             return False
         assert isinstance(self.kind, PlacedKind)  # nobody else moves machines
         await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))
+        return True
+
+    async def _recorded_again(self, obj: Object, machine: Machine) -> bool:
+        """Put the record of a move back where something is asked for that has to wait for its end.
+
+        Without it nobody could tell then that a cancellation was of that move, or a request is met.
+        """
+        if not (machine.move_cancelled or machine.move_request):
+            return False
+        assert isinstance(self.kind, PlacedKind)  # nobody else moves machines
+        recorded = self.kind.recorded(obj)
+        if recorded is obj:
+            return False
+        await self.writer.replace(recorded)
         return True
 
     async def _remove(self, obj: Object, finalizers: list[str]) -> timedelta | None:

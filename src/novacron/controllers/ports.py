@@ -77,6 +77,12 @@ class PlacedKind(MachineKind, Protocol):
     ) -> dict[str, Any]:
         """Return the object with the record of a move in place of all requests; None is none."""
 
+    def recorded(self, obj: dict[str, Any]) -> dict[str, Any]:
+        """Return the object with the record of its move under way, also where that was lost.
+
+        The same object where nothing was. Its requests stay.
+        """
+
     def unplaced(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return the object without finalizer and record, for a machine that was never made."""
 

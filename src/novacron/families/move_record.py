@@ -28,6 +28,7 @@ __all__ = [
     "STOP_ALLOWED",
     "last_move",
     "move_of",
+    "recorded_again",
     "request_of",
     "with_move",
     "without_move",
@@ -108,6 +109,27 @@ def _begun(written: Object) -> Move | None:
 
 def with_move(obj: Object, move: Move, seal: Seal = UNCHECKED) -> Object:
     """Return the object with the placer's word in place of the request."""
+    asked = dict.fromkeys((MIGRATE_TO, STOP_ALLOWED, MIGRATE_CANCEL))
+    return _annotated(obj, asked | {MOVE: _record(obj, move, seal)})
+
+
+def recorded_again(obj: Object, seal: Seal = UNCHECKED) -> Object:
+    """Return the object with the record of a move that only its status tells of, if there is one.
+
+    All that was asked for since stays.
+    """
+    text = (obj["metadata"].get("annotations") or {}).get(MOVE)
+    written = (obj.get("status") or {}).get("migration") or {}
+    begun = _begun(written)
+    if begun is None or not begun.id:
+        return obj
+    if text and _recorded(text, obj["metadata"]["uid"], begun.id, seal) is not None:
+        return obj
+    return _annotated(obj, {MOVE: _record(obj, begun, seal)})
+
+
+def _record(obj: Object, move: Move, seal: Seal) -> str:
+    """Return the annotation that tells of a move."""
     before = (obj.get("status") or {}).get("migration") or {}
     record: Object = {
         "uid": obj["metadata"]["uid"],
@@ -121,8 +143,7 @@ def with_move(obj: Object, move: Move, seal: Seal = UNCHECKED) -> Object:
     }
     if move.devices:
         record["devices"] = written_devices(move.devices)
-    asked = dict.fromkeys((MIGRATE_TO, STOP_ALLOWED, MIGRATE_CANCEL))
-    return _annotated(obj, asked | {MOVE: seal.closed(PURPOSE, record)})
+    return seal.closed(PURPOSE, record)
 
 
 def without_move(obj: Object) -> Object:

@@ -13,6 +13,7 @@ from novacron.families.move_record import (
     MOVE,
     STOP_ALLOWED,
     move_of,
+    recorded_again,
     with_move,
     without_move,
     written_move,
@@ -131,3 +132,37 @@ def test_a_decision_takes_the_place_of_all_that_was_asked_for() -> None:
     """Also of what is left of the move before."""
     obj = asked_amid("c", MoveResult.SUCCEEDED)
     assert list(with_move(obj, Move("8", "b", "c"))["metadata"]["annotations"]) == [MOVE]
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize("spoilt", [True, False])
+def test_a_record_that_somebody_took_away_amid_a_move_is_written_anew_from_the_status(
+    move: Move, *, spoilt: bool
+) -> None:
+    """With all that was asked for meanwhile; and it is over when the move is."""
+    obj = machine(begun=move)
+    asked = {MIGRATE_TO: "c", MIGRATE_CANCEL: "true"}
+    obj["metadata"]["annotations"] = asked | ({MOVE: "{"} if spoilt else {})
+    again = recorded_again(obj)
+    assert again["metadata"]["annotations"].items() > asked.items()
+    del again["status"]["migration"]["mode"]  # so that the record tells, and not the status
+    assert move_of(again) == (move, False)
+    again["status"] = machine(begun=move, result=MoveResult.CANCELLED)["status"]
+    assert move_of(again) == (None, True)
+    assert without_move(again)["metadata"]["annotations"] == {MIGRATE_TO: "c"}
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        machine(),
+        machine(MOVES[0]),
+        machine(MOVES[0], begun=MOVES[0]),
+        machine(begun=MOVES[0], result=MoveResult.SUCCEEDED),
+        machine(begun=MOVES[0], mode=None),
+        machine(begun=Move("", "a", "b")),
+    ],
+)
+def test_nothing_is_written_of_a_move_that_is_on_record_or_of_none(obj: Object) -> None:
+    """Nobody writes what is there."""
+    assert recorded_again(obj) is obj

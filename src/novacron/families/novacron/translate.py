@@ -31,7 +31,13 @@ from novacron.core.quantity import format_mib, mib, parse_quantity
 from novacron.core.report import MachineReport, Phase
 from novacron.core.volume import Hold
 from novacron.families.device_record import devices_of, written_devices
-from novacron.families.move_record import request_of, with_move, without_move, written_move
+from novacron.families.move_record import (
+    recorded_again,
+    request_of,
+    with_move,
+    without_move,
+    written_move,
+)
 from novacron.families.novacron.affinity_translate import (
     affinity_of,
     neighbour_of,
@@ -141,6 +147,10 @@ class VirtualMachineKind:
         """Return the object with the record of a move in place of all requests; None is none."""
         changed = without_move(obj) if move is None else with_move(obj, move, self.seal)
         return self.placed(changed, placement)
+
+    def recorded(self, obj: Object) -> Object:
+        """Return the object with the record of its move under way, also where that was lost."""
+        return recorded_again(obj, self.seal)
 
     def unplaced(self, obj: Object) -> Object:
         """Return the object without finalizer and record, for a machine that was never made."""
