@@ -91,7 +91,7 @@ class Rush(RuleBasedStateMachine):
         if machine.deleting:
             self._change(name, finalizers=[])
         elif machine.move_over:
-            self.server.write(self.kind.moving(obj, placement_of(machine), None))
+            self.server.write(self.kind.moved(obj, placement_of(machine)))
         else:
             status = self.kind.status(obj, machine, _done(machine, size))
             # What is set aside is the placer's to write, or the two would never come to an end.

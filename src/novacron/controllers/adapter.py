@@ -122,7 +122,7 @@ class MachineController:
         if not (machine.move_over or cancelled):
             return False
         assert isinstance(self.kind, PlacedKind)  # nobody else moves machines
-        await self.writer.replace(self.kind.moving(obj, placement_of(machine), None))
+        await self.writer.replace(self.kind.moved(obj, placement_of(machine)))
         return True
 
     async def _recorded_again(self, obj: Object, machine: Machine) -> bool:

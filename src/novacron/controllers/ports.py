@@ -77,6 +77,12 @@ class PlacedKind(MachineKind, Protocol):
     ) -> dict[str, Any]:
         """Return the object with the record of a move in place of all requests; None is none."""
 
+    def moved(self, obj: dict[str, Any], placement: Placement) -> dict[str, Any]:
+        """Return the object without the record of a move that is over.
+
+        Where its owner wanted it before that was met; what he wants since is still to be looked at.
+        """
+
     def recorded(self, obj: dict[str, Any]) -> dict[str, Any]:
         """Return the object with the record of its move under way, also where that was lost.
 

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from machines import virtual_machine
 from novacron.core.devices import HostDevice
+from novacron.core.machine import Resources
 from novacron.core.move import Move, MoveReport, MoveResult
+from novacron.core.placement import Placement
 from novacron.families.move_record import (
     MIGRATE_CANCEL,
     MIGRATE_TO,
@@ -18,6 +21,8 @@ from novacron.families.move_record import (
     without_move,
     written_move,
 )
+from novacron.families.novacron.translate import VirtualMachineKind
+from novacron.families.seal import Seal
 
 Object = dict[str, Any]
 
@@ -166,3 +171,23 @@ def test_a_record_that_somebody_took_away_amid_a_move_is_written_anew_from_the_s
 def test_nothing_is_written_of_a_move_that_is_on_record_or_of_none(obj: Object) -> None:
     """Nobody writes what is there."""
     assert recorded_again(obj) is obj
+
+
+@pytest.mark.parametrize("when", ["never", "amid", "unknown"])
+def test_what_its_owner_wants_since_a_move_began_is_looked_at_when_it_is_over(when: str) -> None:
+    """The record of where it is says what was wanted when that was decided."""
+    kind, placed = VirtualMachineKind(Seal(b"k" * 32)), Placement("b", Resources(1, 512, 1024))
+    obj = virtual_machine("vm", "here") | {"status": {"nodeName": "b"}}
+    obj["metadata"] |= {"uid": "u-1", "generation": 1, "resourceVersion": "7"}
+    obj = kind.moving(obj, placed, Move("7", "a", "b"))
+    if when == "amid":
+        template = obj["spec"]["template"]
+        selected = {**template["spec"], "nodeSelector": {"rack": "1"}}
+        obj["spec"]["template"] = {**template, "spec": selected}
+    if when == "unknown":
+        obj["metadata"]["annotations"].pop("novacron.io/placement")
+    for _ in range(2):
+        obj = kind.moved(obj, placed)
+        assert MOVE not in obj["metadata"]["annotations"]
+        assert kind.asks_to_move(obj) is (when != "never")
+    assert not kind.asks_to_move(kind.moving(obj, placed, None))

@@ -25,6 +25,8 @@ Object = dict[str, Any]
 
 PLACEMENT = "novacron.io/placement"
 PURPOSE = "placement"
+# What nobody wants: whoever compares looks at what is wanted now.
+LOST = "lost"
 WISHES = ("nodeSelector", "affinity", "tolerations")
 
 
@@ -61,9 +63,13 @@ def wants_elsewhere(obj: Object, seal: Seal) -> bool:
     return record.wishes not in (None, _wishes(obj))
 
 
-def written_record(obj: Object, placement: Placement, seal: Seal) -> str:
-    """Return a placement as the annotation has it."""
-    record: Object = {"uid": obj["metadata"]["uid"], "host": placement.host, "wishes": _wishes(obj)}
+def written_record(obj: Object, placement: Placement, seal: Seal, *, met: bool = True) -> str:
+    """Return a placement as the annotation has it.
+
+    One that may not have ``met`` what is wanted by now says what was wanted before.
+    """
+    wishes = _wishes(obj) if met else _wishes_before(obj, seal)
+    record: Object = {"uid": obj["metadata"]["uid"], "host": placement.host, "wishes": wishes}
     record |= written_amounts(placement.reserved) or {}
     if refusals := _refusals(obj.get("status") or {}):
         record["refusals"] = refusals
@@ -99,6 +105,13 @@ def _read(text: str, seal: Seal) -> _Record | None:
 
 def _refusals(status: Object) -> int:
     return int(status.get("refusals") or 0)
+
+
+def _wishes_before(obj: Object, seal: Seal) -> str:
+    record = _of(obj, seal)
+    if record is None:
+        return LOST
+    return _wishes(obj) if record.wishes is None else record.wishes
 
 
 def _wishes(obj: Object) -> str:

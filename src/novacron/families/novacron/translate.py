@@ -130,11 +130,14 @@ class VirtualMachineKind:
 
     def placed(self, obj: Object, placement: Placement) -> Object:
         """Return the object with our finalizer and the record of where its machine will be."""
+        return self._on_record(obj, written_record(obj, placement, self.seal))
+
+    def _on_record(self, obj: Object, record: str) -> Object:
         metadata = obj["metadata"]
         finalizers = [name for name in metadata.get("finalizers") or () if name != self.finalizer]
         annotations = {
             **(metadata.get("annotations") or {}),
-            PLACEMENT: written_record(obj, placement, self.seal),
+            PLACEMENT: record,
         }
         changed = {
             **metadata,
@@ -147,6 +150,11 @@ class VirtualMachineKind:
         """Return the object with the record of a move in place of all requests; None is none."""
         changed = without_move(obj) if move is None else with_move(obj, move, self.seal)
         return self.placed(changed, placement)
+
+    def moved(self, obj: Object, placement: Placement) -> Object:
+        """Return the object without the record of a move that is over."""
+        record = written_record(obj, placement, self.seal, met=False)
+        return self._on_record(without_move(obj), record)
 
     def recorded(self, obj: Object) -> Object:
         """Return the object with the record of its move under way, also where that was lost."""
