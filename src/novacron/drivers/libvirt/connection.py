@@ -15,6 +15,7 @@ from typing import TypeVar
 import libvirt
 
 from novacron.core.errors import Unreachable
+from novacron.drivers.libvirt.errands import ERRANDS_AT_ONCE
 from novacron.drivers.libvirt.errors import core_errors, sentence
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link, News, hang_up
@@ -57,21 +58,23 @@ class Connection:
         self._places = asyncio.Semaphore(FEWEST_AT_ONCE)
         self._cpus: int | None = None
         self._long_places = asyncio.Semaphore(LONG_AT_ONCE)
+        # And apart from that: a guest that hangs may keep the one it has for ever.
+        self._errand_places = asyncio.Semaphore(ERRANDS_AT_ONCE)
         self._image_places = asyncio.Semaphore(IMAGES_AT_ONCE)
         self._aside_places = asyncio.Semaphore(ASIDE_AT_ONCE)
         self._closed = False
 
     async def run(self, work: Callable[[Link], T]) -> T:
         """Run blocking work; it may take a minute."""
-        try:
-            async with asyncio.timeout(CALL_SECONDS):
-                return await self._run(work, self._places)
-        except TimeoutError:
-            raise self._silent() from None
+        return await self._run_in_time(work, self._places)
 
     async def run_long(self, work: Callable[[Link], T]) -> T:
+        """Run blocking work that is likely to take most of that minute."""
+        return await self._run_in_time(work, self._long_places)
+
+    async def run_errand(self, work: Callable[[Link], T]) -> T:
         """Run blocking work that takes as long as it takes."""
-        return await self._run(work, self._long_places)
+        return await self._run(work, self._errand_places)
 
     async def run_for_image(self, work: Callable[[Link], T]) -> T:
         """Run blocking work that brings an image, which takes as long as its source does."""
@@ -100,6 +103,13 @@ class Connection:
         self._closed = True
         while self._idle:
             _close(self._idle.pop())
+
+    async def _run_in_time(self, work: Callable[[Link], T], places: asyncio.Semaphore) -> T:
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                return await self._run(work, places)
+        except TimeoutError:
+            raise self._silent() from None
 
     async def _run(self, work: Callable[[Link], T], places: asyncio.Semaphore) -> T:
         await places.acquire()

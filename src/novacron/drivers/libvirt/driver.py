@@ -222,6 +222,7 @@ class LibvirtDriver(
         self._stopping.forget(ref.uid)
         if self._building.stop(ref.uid):
             raise Busy(f"{ref.name} is still being made; what there is of it goes then", SOON)
+        self._errands.withdraw(ref.uid)
         if self._errands.under_way(ref.uid) is not None:
             # It need not end well any more, and with a guest that hangs it would never end.
             await self._work(lambda builder: _end_guest(builder, ref.uid))
@@ -289,6 +290,9 @@ class LibvirtDriver(
 
     def _errand_for(self, uid: str) -> str | None:
         return self._errands.under_way(uid)
+
+    def _withdraw_errand(self, uid: str) -> None:
+        self._errands.withdraw(uid)
 
     def _require_idle(self, uid: str) -> None:
         self._require_still(uid)

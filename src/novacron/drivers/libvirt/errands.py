@@ -11,7 +11,7 @@ from datetime import timedelta
 from novacron.core.errors import Busy, DriverError
 from novacron.drivers.libvirt.unforeseen import unforeseen
 
-__all__ = ["Errands"]
+__all__ = ["ERRANDS_AT_ONCE", "Errands"]
 
 AGAIN = timedelta(seconds=1)
 FINISH_SECONDS = 3.0
@@ -20,11 +20,21 @@ PAUSE_SECONDS = 30.0
 NEARLY = 0.9
 # Of a large guest's memory that is long, and of one that hangs it has to end somewhere.
 LONGEST_SECONDS = 300.0
+# Those included that hang. Each keeps one of the twenty workers that a daemon has.
+ERRANDS_AT_ONCE = 8
+
+
+@dataclass(slots=True)
+class _Place:
+    """What an errand waits for before it begins."""
+
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Errand:
     what: str
+    place: _Place
     task: "asyncio.Task[None]"
 
 
@@ -45,12 +55,13 @@ class Errands:
     """Runs errands, few at once; ``done`` gets the UID of a machine when one has ended.
 
     One that takes very long goes on and is not counted any more: a guest that hangs is in the way
-    of no other machine.
+    of no other machine. Where many do, no more begin, and whoever orders one hears so.
     """
 
     done: Callable[[str], None]
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     longest_seconds: float = LONGEST_SECONDS
+    most_at_once: int = ERRANDS_AT_ONCE
     _under_way: dict[str, _Errand] = field(default_factory=dict)
     _failures: dict[tuple[str, str], _Failure] = field(default_factory=dict)
 
@@ -70,8 +81,9 @@ class Errands:
         errand = self._under_way.get(uid)
         if errand is None:
             self._raise_failure(uid, what)
-            errand = _Errand(what, asyncio.create_task(self._run(uid, what, work)))
-            self._under_way[uid] = errand
+            place = _Place()
+            task = asyncio.create_task(self._run(uid, what, work, place))
+            errand = self._under_way[uid] = _Errand(what, place, task)
         elif errand.what != what:
             raise Busy(f"its host is busy with another errand ({errand.what})", AGAIN)
         await asyncio.wait({errand.task}, timeout=0.1)
@@ -90,9 +102,17 @@ class Errands:
         del self._failures[uid, what]
 
     def require_idle(self, uid: str) -> None:
-        """Refuse what cannot be done meanwhile."""
+        """Refuse what cannot be done meanwhile; an errand that has not begun gives way."""
+        self.withdraw(uid)
         if (what := self.under_way(uid)) is not None:
             raise Busy(f"its host is busy with it ({what})", AGAIN)
+
+    def withdraw(self, uid: str) -> None:
+        """Have an errand that has not begun never begin; whoever wants it orders it again."""
+        errand = self._under_way.get(uid)
+        if errand is not None and not errand.place.taken:
+            del self._under_way[uid]
+            errand.task.cancel()
 
     def forget(self, uid: str) -> None:
         """Forget what went wrong."""
@@ -107,19 +127,25 @@ class Errands:
         for task in tasks:
             task.cancel()
 
-    async def _run(self, uid: str, what: str, work: Callable[[], Awaitable[None]]) -> None:
+    async def _run(
+        self, uid: str, what: str, work: Callable[[], Awaitable[None]], place: _Place
+    ) -> None:
         try:
-            await self._in_its_place(work)
+            await self._in_its_place(work, place)
         except DriverError as error:
             self._failures[uid, what] = _Failure.now(error)
         except Exception as error:  # noqa: BLE001 - or it would begin anew at once, for ever
             self._failures[uid, what] = _Failure.now(unforeseen(what, error))
         finally:
-            del self._under_way[uid]
+            # It may have been withdrawn, and another one been ordered since.
+            if (errand := self._under_way.get(uid)) is not None and errand.place is place:
+                del self._under_way[uid]
             self.done(uid)
 
-    async def _in_its_place(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _in_its_place(self, work: Callable[[], Awaitable[None]], place: _Place) -> None:
         async with self.places:
+            self._require_few_at_work()
+            place.taken = True
             begun = asyncio.ensure_future(work())
             try:
                 await asyncio.wait({begun}, timeout=self.longest_seconds)
@@ -127,3 +153,16 @@ class Errands:
                 begun.cancel()
                 raise
         await begun
+
+    def _require_few_at_work(self) -> None:
+        """Refuse to begin where so many hang that their host would soon be busy with nothing else.
+
+        At once: whoever waited for one of them to end would wait for ever.
+        """
+        count = sum(errand.place.taken for errand in self._under_way.values())
+        if count >= self.most_at_once:
+            raise Busy(
+                f"its host has been at work on {count} other guests for very long, which seem to "
+                "hang: end them there, or mend what they wait for",
+                timedelta(seconds=PAUSE_SECONDS),
+            )

@@ -51,6 +51,7 @@ class LibvirtMoves(HostWork):
     async def pack(self, ref: MachineRef) -> Luggage:
         """Tell what the machine has that must be where it goes."""
 
+        self._withdraw_errand(ref.uid)
         # Whoever is at its snapshots writes their book too.
         away = ref.uid in self._sending or self._errand_for(ref.uid) is not None
 
@@ -181,6 +182,9 @@ class LibvirtMoves(HostWork):
 
     def _errand_for(self, uid: str) -> str | None:
         """Return what is being done to a machine that takes longer than a call."""
+
+    def _withdraw_errand(self, uid: str) -> None:
+        """Have nothing such be done that has not begun."""
 
     def _changed_uid(self, uid: str) -> None:
         """Take note that a machine changed; called on the event loop."""

@@ -106,13 +106,13 @@ class LibvirtSnapshots(HostWork):
             keep(builder.pool, domain)
 
         async def run() -> None:
+            self._compared.add(ref.uid)  # every errand ends with its book
             async with self._turn(ref.uid):
                 pass  # whoever was at it; nobody else begins beside an errand
             try:
-                await self._work_long(do)
+                await self._work_on_errand(do)
             finally:
                 self._before.pop(ref.uid, None)
 
-        self._compared.add(ref.uid)  # every errand ends with its book
         await self._errands.run(ref.uid, what, run)
         return Accepted(SOON)

@@ -61,6 +61,9 @@ class HostWork:
     async def _work_long(self, work: Callable[[Builder], T]) -> T:
         return await self._connection.run_long(lambda link: self._run(link, work))
 
+    async def _work_on_errand(self, work: Callable[[Builder], T]) -> T:
+        return await self._connection.run_errand(lambda link: self._run(link, work))
+
     async def _work_for_image(self, work: Callable[[Builder], T]) -> T:
         return await self._connection.run_for_image(lambda link: self._run(link, work))
 

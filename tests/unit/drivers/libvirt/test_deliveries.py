@@ -194,6 +194,7 @@ async def test_images_that_do_not_come_keep_no_other_long_work(host: LibvirtDaem
             assert await asyncio.to_thread(begun.acquire, timeout=20)
         async with asyncio.timeout(20):
             assert await connection.run_long(lambda _: "done") == "done"
+            assert await connection.run_errand(lambda _: "done") == "done"
         assert not any(task.done() for task in stuck)
     finally:
         may_end.set()

@@ -148,6 +148,53 @@ async def test_what_takes_very_long_is_in_the_way_of_no_other_machine() -> None:
     assert errands.under_way("a") is None
 
 
+async def test_what_has_not_begun_gives_way_to_whatever_else_is_to_be_done() -> None:
+    """It waits for other guests, which may hang; its own machine is to be started, or deleted."""
+    errands, first, ended = Errands(lambda _: None), asyncio.Event(), list[str]()
+
+    async def long_work() -> None:
+        await first.wait()
+
+    async def other_work() -> None:
+        ended.append("b")
+
+    await errands.run("a", "snapshot", long_work)
+    await errands.run("b", "snapshot", other_work)
+    errands.require_idle("b")
+    assert errands.under_way("b") is None
+    with pytest.raises(Busy, match="snapshot"):
+        errands.require_idle("a")
+    await errands.run("b", "restore", other_work)
+    assert errands.under_way("b") == "restore", "the end of the other one is not the end of this"
+    first.set()
+    await errands.close()
+    assert ended == ["b"]
+    assert errands.under_way("b") is None
+
+
+async def test_where_many_hang_no_more_begin_and_nobody_waits_for_them() -> None:
+    """Each keeps a worker of its host's daemon, which is to be left some for all else."""
+    never, ended = asyncio.Event(), list[str]()
+    errands = Errands(lambda _: None, longest_seconds=0.01, most_at_once=2)
+
+    async def hangs() -> None:
+        await never.wait()
+
+    async def works() -> None:
+        ended.append("works")
+
+    for uid in ("a", "b"):
+        await errands.run(uid, "snapshot", hangs)
+    with pytest.raises(Busy, match="at work on 2 other guests for very long"):
+        await errands.run("c", "snapshot", works)
+    errands.require_idle("c")
+    never.set()
+    await asyncio.sleep(0.01)
+    errands.forget("c")
+    await errands.run("c", "snapshot", works)
+    assert ended == ["works"]
+
+
 async def test_what_does_not_end_soon_is_cut_off_with_the_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,15 +1,68 @@
 """Guests whose QEMU hangs: their machines can be deleted, and stand in nobody else's way."""
 
+import asyncio
 import os
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
 
 from libvirt_daemon import LibvirtDaemon
-from novacron.core.machine import MachinePlan
+from novacron.core.errors import Busy, DriverError
+from novacron.core.machine import MachinePlan, Power
 from novacron.core.snapshot import SnapshotOrder
-from novacron.drivers.libvirt import LibvirtDriver
-from unit.drivers.libvirt.hosts import deleted, domain_of, eventually, running
+from novacron.drivers.libvirt import LibvirtDriver, connection, snapshotting
+from novacron.drivers.libvirt.errands import ERRANDS_AT_ONCE
+from novacron.drivers.libvirt.look import Domain
+from novacron.drivers.libvirt.noting import Noting
+from unit.drivers.libvirt.hosts import created, deleted, domain_of, eventually, machine, running
 
 ONE = SnapshotOrder("one")
+
+
+class Storage:
+    """A storage that does not answer any more: who takes a snapshot of what is on it hangs."""
+
+    def __init__(self) -> None:
+        self.on_it: set[str] = set()
+        self.answers = threading.Event()
+
+    def take(self, domain: Domain, order: SnapshotOrder) -> None:
+        if domain.uid in self.on_it:
+            self.answers.wait()
+        TAKE(domain, order)
+
+
+TAKE = snapshotting.take
+
+
+@pytest.fixture
+def dead(monkeypatch: pytest.MonkeyPatch) -> Iterator[Storage]:
+    """Such a storage, with nothing on it."""
+    storage = Storage()
+    monkeypatch.setattr(snapshotting, "take", storage.take)
+    yield storage
+    storage.answers.set()
+
+
+async def off(driver: LibvirtDriver, count: int) -> list[MachinePlan]:
+    """Return so many machines that are off."""
+    plans = [machine() for _ in range(count)]
+    for plan in plans:
+        await created(driver, plan)
+    return plans
+
+
+async def taken(driver: LibvirtDriver, plan: MachinePlan) -> None:
+    """Have a machine have a snapshot."""
+
+    async def is_taken() -> bool:
+        await driver.take_snapshot(plan.ref, ONE)
+        return [each.name for each in await driver.snapshots(plan.ref)] == ["one"]
+
+    await eventually(is_taken, "the machine has a snapshot", 20)
 
 
 def hang(host: LibvirtDaemon, plan: MachinePlan) -> None:
@@ -27,10 +80,68 @@ async def test_a_machine_whose_guest_hangs_amid_a_snapshot_can_be_deleted(
     hang(host, hung)
     await driver.take_snapshot(hung.ref, ONE)
     await deleted(driver, hung)
-
-    async def is_taken() -> bool:
-        await driver.take_snapshot(other.ref, ONE)
-        return [each.name for each in await driver.snapshots(other.ref)] == ["one"]
-
-    await eventually(is_taken, "the other machine has a snapshot")
+    await taken(driver, other)
     await deleted(driver, other)
+
+
+async def test_guests_that_hang_cost_other_machines_nothing(
+    driver: LibvirtDriver, dead: Storage
+) -> None:
+    """However many they are: the others have snapshots, or hear why not, and all else."""
+    *hung, other, last = await off(driver, ERRANDS_AT_ONCE + 2)
+    dead.on_it |= {plan.ref.uid for plan in hung}
+    driver._errands.longest_seconds = 0.01
+    for plan in hung[:-1]:
+        await driver.take_snapshot(plan.ref, ONE)
+    await taken(driver, other)
+    async with asyncio.timeout(20):
+        assert await driver._work_long(lambda _: "done") == "done"
+    await driver.take_snapshot(hung[-1].ref, ONE)
+    with pytest.raises(Busy, match="which seem to hang"):
+        await driver.take_snapshot(last.ref, ONE)
+    await driver.resize(last)
+    await driver.set_power(last.ref, Power.ON)
+    dead.answers.set()
+    for plan in (*hung, other, last):
+        await deleted(driver, plan)
+
+
+async def test_a_machine_is_deleted_that_waits_for_others_with_its_snapshot(
+    driver: LibvirtDriver, dead: Storage
+) -> None:
+    """They may hang for minutes, and its snapshot would go with it."""
+    hung, waiting, other = await off(driver, 3)
+    dead.on_it.add(hung.ref.uid)
+    for plan in (hung, waiting, other):
+        await driver.take_snapshot(plan.ref, ONE)
+    await driver.delete(waiting.ref)
+    assert await driver.observe(waiting.ref) is None
+    await driver.set_power(other.ref, Power.ON)
+    assert not (await driver.pack(other.ref)).contents["changing"]
+    dead.answers.set()
+    await taken(driver, other)
+    for plan in (hung, other):
+        await deleted(driver, plan)
+
+
+async def test_what_is_noted_of_a_machine_keeps_it_busy_for_a_minute_at_most(
+    driver: LibvirtDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may wait for a place, or hang; whoever wants to start the machine waits behind it."""
+    (plan,) = await off(driver, 1)
+    hangs = threading.Event()
+    monkeypatch.setattr(connection, "CALL_SECONDS", 0.5)
+    noting = Noting(
+        lambda _: driver._work_long(lambda _: hangs.wait()), lambda _: True, driver._turn
+    )
+    noting.begin([plan.ref.uid])
+    await asyncio.sleep(0)
+    assert driver._is_being_written(plan.ref.uid)
+    try:
+        async with asyncio.timeout(20):
+            with suppress(DriverError):
+                await driver.resize(plan)
+    finally:
+        hangs.set()
+    monkeypatch.undo()
+    await deleted(driver, plan)
