@@ -117,14 +117,14 @@ async def test_the_agent_of_a_real_guest_is_told_once_it_is_there(
     """What it does then is shown elsewhere."""
     plan = await given(driver, running=False)
     await driver.resize(grown(plan))
-    await driver.set_power(plan.ref, Power.ON)
     with domain_of(host, plan) as domain:
 
         async def knows() -> bool:
             await looked(driver)
             return "untold" not in domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
 
-        assert not await knows(), "it has hardly begun to boot"
+        assert not await knows(), "it is off"
+        await driver.set_power(plan.ref, Power.ON)
         await eventually(knows, "the guest is told")
     await deleted(driver, plan)
 
