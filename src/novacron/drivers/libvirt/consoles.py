@@ -1,4 +1,8 @@
-"""Consoles and screens of the machines of one libvirt host."""
+"""Consoles and screens of the machines of one libvirt host.
+
+Whoever has one open may be another process than the one that tends the machine, with neither its
+lease nor its turn, so nothing is changed here.
+"""
 
 import socket
 
@@ -6,7 +10,7 @@ from novacron.core.driver import ConsoleStream, Display, Said
 from novacron.core.machine import MachineRef
 from novacron.drivers.libvirt import console
 from novacron.drivers.libvirt.link import Link
-from novacron.drivers.libvirt.work import HostWork, present
+from novacron.drivers.libvirt.work import HostWork, as_it_is
 
 __all__ = ["LibvirtConsoles"]
 
@@ -18,7 +22,7 @@ class LibvirtConsoles(HostWork):
         """Open the console of a running machine."""
 
         def open_console(link: Link) -> ConsoleStream:
-            domain = present(self._builder(link), ref)
+            domain = as_it_is(self._builder(link), ref)
             return console.opened(domain, link, self._host.name)
 
         return await self._connection.run_apart(open_console)
@@ -30,9 +34,9 @@ class LibvirtConsoles(HostWork):
     async def display(self, ref: MachineRef) -> Display:
         """Tell where the machine's screen is."""
         host = self._host
-        return await self._work(lambda builder: console.display(present(builder, ref), host))
+        return await self._work(lambda builder: console.display(as_it_is(builder, ref), host))
 
     async def open_display(self, ref: MachineRef) -> socket.socket:
         """Connect to the machine's screen."""
         host = self._host
-        return await self._work(lambda builder: console.screen(present(builder, ref), host))
+        return await self._work(lambda builder: console.screen(as_it_is(builder, ref), host))

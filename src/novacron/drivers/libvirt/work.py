@@ -22,7 +22,7 @@ from novacron.drivers.libvirt.look import Domain, Known, find, observed
 from novacron.drivers.libvirt.pool import Pool, open_pool
 from novacron.drivers.libvirt.standstill import hindrance
 
-__all__ = ["HostWork", "no_credentials", "present", "seen_by"]
+__all__ = ["HostWork", "as_it_is", "no_credentials", "present", "seen_by"]
 
 T = TypeVar("T")
 
@@ -89,12 +89,17 @@ class HostWork:
         return Builder(self._host, machinery, pool.over(link))
 
 
-def present(builder: Builder, ref: MachineRef) -> Domain:
-    """Return the domain of a machine that must be there."""
+def as_it_is(builder: Builder, ref: MachineRef) -> Domain:
+    """Return the domain of a machine that must be there, for who only looks."""
     domain = find(builder.connection, ref.uid)
     if domain is None:
         raise Busy(f"{ref.name} is not on host {builder.host.name} any more")
-    return set_right(builder.pool, domain)
+    return domain
+
+
+def present(builder: Builder, ref: MachineRef) -> Domain:
+    """Return the domain of a machine that must be there, at home if a move left it half-way."""
+    return set_right(builder.pool, as_it_is(builder, ref))
 
 
 def seen_by(builder: Builder, domain: Domain, known: Known, *, complete: bool) -> Observed:
