@@ -57,6 +57,15 @@ class Agent:
             return False
         return True
 
+    def may_be_frozen(self) -> bool:
+        """Say whether its file systems may be at rest, when it refuses nearly all it is asked."""
+        try:
+            return bool(self._ask("guest-fsfreeze-status") != "thawed")
+        except _Refused:
+            return False  # an agent that freezes them always tells
+        except (Busy, libvirt.libvirtError):
+            return True
+
     def begin(self, command: Sequence[str]) -> None:
         """Start a program; what becomes of it is to be seen elsewhere."""
         path, *arguments = command

@@ -14,11 +14,12 @@ from dataclasses import replace
 import libvirt
 import libvirt_qemu
 
-from novacron.drivers.libvirt.agent import REFUSED
+from novacron.drivers.libvirt.agent import REFUSED, Agent
 from novacron.drivers.libvirt.errors import sentence
 from novacron.drivers.libvirt.fitted import Fitted, serial_of
 from novacron.drivers.libvirt.look import Domain
 from novacron.drivers.libvirt.mark import set_mark
+from novacron.drivers.libvirt.snapshot_record import records
 
 __all__ = ["is_to_be_told", "tell_of_growth", "use_cpus"]
 
@@ -123,7 +124,8 @@ def _has(domain: Domain, volume: Fitted) -> bool:
 def grow_file_systems(handle: libvirt.virDomain, serial: str = "") -> bool:
     """Start the growth inside a guest, of one disk or of the first; say whether it knows of it.
 
-    What comes of it is its own, also that it lets nobody start anything.
+    What comes of it is its own, also that it lets nobody start anything. But one whose file systems
+    are at rest lets nobody do so only until they go on.
     """
     return _start(handle, "its disk grew", GROW, serial)
 
@@ -134,12 +136,17 @@ def use_cpus(handle: libvirt.virDomain, count: int) -> None:
 
 
 def _start(handle: libvirt.virDomain, news: str, script: str, argument: str) -> bool:
-    """Start a script inside a guest; say whether its agent answered."""
+    """Start a script inside a guest; say whether its agent did, or never will."""
     arguments = {"path": "/bin/sh", "arg": ["-c", script, "novacron", argument]}
     question = json.dumps({"execute": "guest-exec", "arguments": arguments})
     try:
         libvirt_qemu.qemuAgentCommand(handle, question, AGENT_SECONDS, 0)
     except libvirt.libvirtError as error:
         log.info("a guest was not told that %s: %s", news, error)
-        return bool(REFUSED.search(sentence(error)))
+        return bool(REFUSED.search(sentence(error))) and not _may_be_frozen(handle)
     return True
+
+
+def _may_be_frozen(handle: libvirt.virDomain) -> bool:
+    """Say whether a guest's file systems may be at rest, for a snapshot of ours or another's."""
+    return any(not each.note.made for each in records(handle)) or Agent(handle).may_be_frozen()

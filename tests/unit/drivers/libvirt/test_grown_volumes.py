@@ -7,6 +7,7 @@ from dataclasses import replace
 import libvirt
 import pytest
 
+from inside_guest import agent_answers
 from libvirt_daemon import LibvirtDaemon
 from novacron.core.errors import Busy
 from novacron.core.machine import MachinePlan, Power
@@ -126,6 +127,31 @@ async def test_the_agent_of_a_real_guest_is_told_once_it_is_there(
         assert not await knows(), "it is off"
         await driver.set_power(plan.ref, Power.ON)
         await eventually(knows, "the guest is told")
+    await deleted(driver, plan)
+
+
+async def test_a_real_guest_that_is_frozen_is_told_when_it_goes_on(
+    driver: LibvirtDriver, host: LibvirtDaemon
+) -> None:
+    """Its agent refuses to start anything meanwhile, and its file system would never grow."""
+    plan = await given(driver, running=True)
+    with domain_of(host, plan) as domain:
+
+        async def speaks() -> bool:
+            return agent_answers(domain)
+
+        def knows() -> bool:
+            return "untold" not in domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
+
+        await eventually(speaks, "its agent answers")
+        domain.fsFreeze()
+        await driver.resize(grown(plan))
+        assert not knows()
+        await looked(driver)
+        assert not knows()
+        domain.fsThaw()
+        await looked(driver)
+        assert knows()
     await deleted(driver, plan)
 
 

@@ -3,8 +3,9 @@
 import json
 import subprocess
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import libvirt
@@ -15,10 +16,11 @@ from novacron.core.errors import Busy
 from novacron.core.guest_commands import AGENT_SILENT
 from novacron.core.hooks import GuestProgram, Ran
 from novacron.core.machine import Power
-from novacron.drivers.libvirt import LibvirtDriver
+from novacron.drivers.libvirt import LibvirtDriver, growth
 from novacron.drivers.libvirt.agent import Agent
 from novacron.drivers.libvirt.commands import ONCE, PLACE
 from novacron.drivers.libvirt.record import Begun
+from novacron.drivers.libvirt.snapshot_record import Note
 from unit.drivers.libvirt.hosts import created, deleted, eventually, machine
 
 REFUSAL = "internal error: unable to execute QEMU agent command 'guest-file-read': no"
@@ -45,6 +47,17 @@ def contents(text: str) -> str:
     return json.dumps({"return": {"buf-b64": b64encode(text.encode()).decode()}})
 
 
+def answering(answers: Mapping[str, str | None]) -> Callable[..., str]:
+    """Return how an agent answers that refuses what it has no answer to."""
+
+    def answered(_: object, question: str, *__: object) -> str:
+        if (answer := answers[json.loads(question)["execute"]]) is None:
+            raise Refusal
+        return answer
+
+    return answered
+
+
 @pytest.fixture
 def agent(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Agent]:
     """An agent that answers as it was told, to open, read and close in this order."""
@@ -53,13 +66,7 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Agent]:
         opened: str = HANDLE, read: str | None = None, closed: str | None = NOTHING
     ) -> Agent:
         answers = {"guest-file-open": opened, "guest-file-read": read, "guest-file-close": closed}
-
-        def answered(_: object, question: str, *__: object) -> str:
-            if (answer := answers[json.loads(question)["execute"]]) is None:
-                raise Refusal
-            return answer
-
-        monkeypatch.setattr(libvirt_qemu, "qemuAgentCommand", answered)
+        monkeypatch.setattr(libvirt_qemu, "qemuAgentCommand", answering(answers))
         return Agent(cast("libvirt.virDomain", None))
 
     return telling
@@ -93,6 +100,28 @@ def test_an_agent_that_answers_oddly_counts_as_silent(
     with pytest.raises(Busy) as busy:
         agent(**odd).read("/code")
     assert busy.value.reason == AGENT_SILENT
+
+
+@pytest.mark.parametrize(
+    ("status", "taking", "knows"),
+    [
+        ('{"return": "thawed"}', False, True),
+        (None, False, True),
+        ('{"return": "frozen"}', False, False),
+        ("no JSON", False, False),
+        ('{"return": "thawed"}', True, False),
+    ],
+    ids=str,
+)
+def test_an_agent_that_starts_nothing_knows_what_grew_unless_its_guest_may_be_frozen(
+    monkeypatch: pytest.MonkeyPatch, status: str | None, *, taking: bool, knows: bool
+) -> None:
+    """One whose owner forbids it never will; one that is frozen does when it goes on."""
+    answers = {"guest-exec": None, "guest-fsfreeze-status": status}
+    records = [SimpleNamespace(note=Note(made=True)), SimpleNamespace(note=Note(made=not taking))]
+    monkeypatch.setattr(libvirt_qemu, "qemuAgentCommand", answering(answers))
+    monkeypatch.setattr(growth, "records", lambda _: records)
+    assert growth.grow_file_systems(cast("libvirt.virDomain", None)) is knows
 
 
 @pytest.mark.parametrize("code", ["", "\n", "soon", "-1", "1_0", "9" * 4000, "0\n0\n", "\ufffd"])
