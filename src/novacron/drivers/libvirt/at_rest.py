@@ -5,7 +5,7 @@ end, when nobody listens any more. So nobody is done with a guest before it was 
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import libvirt
@@ -37,10 +37,11 @@ class MaybeFrozen(Busy):
 
 
 @contextmanager
-def at_rest(domain: Domain) -> Iterator[bool]:
+def at_rest(domain: Domain, lingers: Callable[[], object] = lambda: None) -> Iterator[bool]:
     """Have the guest's file systems at rest, where its agent can; say whether they are.
 
-    An agent that does not answer is not told: nobody would know when it does it.
+    An agent that does not answer is not told: nobody would know when it does it. ``lingers`` is
+    called when all that is left to do is to wait until it answers again.
     """
     if domain.running is None or not domain.running.agent or not Agent(domain.handle).answers():
         yield False
@@ -53,7 +54,7 @@ def at_rest(domain: Domain) -> Iterator[bool]:
     try:
         yield frozen
     finally:
-        _thaw_in_the_end(domain)
+        _thaw_in_the_end(domain, lingers)
 
 
 def thaw(domain: Domain) -> None:
@@ -69,7 +70,7 @@ def thaw(domain: Domain) -> None:
             raise MaybeFrozen from error
 
 
-def _thaw_in_the_end(domain: Domain) -> None:
+def _thaw_in_the_end(domain: Domain, lingers: Callable[[], object]) -> None:
     """Thaw a guest also where it freezes only now."""
     deadline = time.monotonic() + THAW_SECONDS
     while True:
@@ -78,5 +79,6 @@ def _thaw_in_the_end(domain: Domain) -> None:
         except MaybeFrozen:
             if time.monotonic() > deadline:
                 raise
+        lingers()
         time.sleep(AGAIN_SECONDS)
         domain = read(domain.handle) or domain  # it may have been restarted meanwhile

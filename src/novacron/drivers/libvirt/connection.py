@@ -9,7 +9,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import TypeVar
 
 import libvirt
@@ -20,7 +19,7 @@ from novacron.drivers.libvirt.errors import core_errors, sentence
 from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.link import Link, News, hang_up
 from novacron.drivers.libvirt.reach import Reach
-from novacron.drivers.libvirt.threads import Ended, in_thread
+from novacron.drivers.libvirt.threads import Ended, in_thread, on_loop
 
 __all__ = ["Connection"]
 
@@ -123,7 +122,7 @@ class Connection:
 
         def listening() -> T:
             if listens:
-                link.listen(lambda *news: _tell(loop, lambda: self._news(*news)))
+                link.listen(lambda *news: on_loop(loop, lambda: self._news(*news)))
             return work(link)
 
         # A thread that hangs keeps its place when nobody waits for it any more.
@@ -207,12 +206,6 @@ class Connection:
 def _close(link: Link) -> None:
     """Close a connection while nobody waits for it: its daemon may hang."""
     threading.Thread(target=link.close, name="libvirt-close", daemon=True).start()
-
-
-def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
-    """Have something done on the loop, unless that has ended, and with it who wanted to know."""
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(what)
 
 
 def _seen(task: "asyncio.Task[None]") -> None:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from novacron.core.errors import Busy, DriverError
 from novacron.drivers.libvirt.unforeseen import unforeseen
@@ -29,6 +30,7 @@ class _Place:
     """What an errand waits for before it begins."""
 
     taken: bool = False
+    given_back: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,11 @@ class Errands:
             del self._under_way[uid]
             errand.task.cancel()
 
+    def give_place_back(self, uid: str) -> None:
+        """Have others begin: the errand of a machine only waits for its guest from now on."""
+        if (errand := self._under_way.get(uid)) is not None:
+            errand.place.given_back.set()
+
     def forget(self, uid: str) -> None:
         """Forget what went wrong."""
         for key in [key for key in self._failures if key[0] == uid]:
@@ -147,11 +154,17 @@ class Errands:
             self._require_few_at_work()
             place.taken = True
             begun = asyncio.ensure_future(work())
+            given_back = asyncio.create_task(place.given_back.wait())
+            either: set[asyncio.Future[Any]] = {begun, given_back}
             try:
-                await asyncio.wait({begun}, timeout=self.longest_seconds)
+                await asyncio.wait(
+                    either, timeout=self.longest_seconds, return_when=asyncio.FIRST_COMPLETED
+                )
             except asyncio.CancelledError:
                 begun.cancel()
                 raise
+            finally:
+                given_back.cancel()
         await begun
 
     def _require_few_at_work(self) -> None:

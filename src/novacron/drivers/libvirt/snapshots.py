@@ -1,5 +1,6 @@
 """Snapshots of the machines of one libvirt host."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from novacron.drivers.libvirt.host import Credentials, LibvirtHost
 from novacron.drivers.libvirt.look import Domain, find
 from novacron.drivers.libvirt.snapshot_book import keep
 from novacron.drivers.libvirt.snapshot_restore import restore
+from novacron.drivers.libvirt.threads import on_loop
 from novacron.drivers.libvirt.work import HostWork, no_credentials, present
 
 __all__ = ["RESTORE", "LibvirtSnapshots"]
@@ -76,8 +78,14 @@ class LibvirtSnapshots(HostWork):
     async def take_snapshot(self, ref: MachineRef, order: SnapshotOrder) -> Accepted:
         """Take one; the same name twice makes one."""
         self._require_still(ref.uid)
+        loop = asyncio.get_running_loop()
+
+        def lingers() -> None:
+            # An agent that answers when it likes is in the way of no other machine's snapshots.
+            on_loop(loop, lambda: self._errands.give_place_back(ref.uid))
+
         return await self._errand(
-            ref, f"snapshot {order.name}", lambda domain: snapshotting.take(domain, order)
+            ref, f"snapshot {order.name}", lambda domain: snapshotting.take(domain, order, lingers)
         )
 
     async def restore_snapshot(self, ref: MachineRef, order: RestoreOrder) -> Accepted:

@@ -4,6 +4,7 @@ All of them are within the disks (docs/decisions/0011): no chain of files grows,
 stays as it is, and libvirt itself can go back to them.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -49,9 +50,12 @@ def unfinished(domain: Domain) -> list[str]:
     ]
 
 
-def take(domain: Domain, order: SnapshotOrder) -> None:
+def take(
+    domain: Domain, order: SnapshotOrder, lingers: Callable[[], object] = lambda: None
+) -> None:
     """Take a snapshot, unless it is there; what somebody left half-done goes first.
 
+    ``lingers`` is called when it is taken but for its guest, whose agent does not let it go on yet.
     libvirt lists one from the moment it begins with it, so what counts is our own note.
     """
     handle = domain.handle
@@ -64,7 +68,7 @@ def take(domain: Domain, order: SnapshotOrder) -> None:
     _clear_remains(domain, order.name, record, disks)
     quiesced = False
     if domain.power is Power.ON and not order.memory:
-        quiesced = _take_beside_guest(domain, order.name, disks)
+        quiesced = _take_beside_guest(domain, order.name, disks, lingers)
     else:
         # Of a guest that runs this is memory too, while it stands still.
         handle.snapshotCreateXML(on_record.written_anew(order.name, Note()), 0)
@@ -117,7 +121,9 @@ def _clear_remains(domain: Domain, name: str, record: Record | None, disks: list
         )
 
 
-def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> bool:
+def _take_beside_guest(
+    domain: Domain, name: str, disks: list[Disk], lingers: Callable[[], object]
+) -> bool:
     """Take a snapshot of the disks while the guest runs; say whether it was at rest.
 
     All disks at one moment. libvirt has no call for it; QEMU does, so it is asked itself.
@@ -130,7 +136,7 @@ def _take_beside_guest(domain: Domain, name: str, disks: list[Disk]) -> bool:
         for node in nodes
     ]
     try:
-        with at_rest(domain) as quiesced:
+        with at_rest(domain, lingers) as quiesced:
             ask_qemu(handle, "transaction", actions=actions)
     except MaybeFrozen:
         raise  # by the record whoever looks next knows that it is to be thawed

@@ -7,10 +7,11 @@ not answer would keep the operator from ever stopping.
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import NamedTuple, TypeVar
 
-__all__ = ["Ended", "Worker", "in_thread"]
+__all__ = ["Ended", "Worker", "in_thread", "on_loop"]
 
 T = TypeVar("T")
 
@@ -63,6 +64,12 @@ async def in_thread(work: Callable[[], T], name: str) -> T:
     order, result = _ordered(work)
     threading.Thread(target=order, name=name, daemon=True).start()
     return await result
+
+
+def on_loop(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
+    """Have something done on the loop, unless that has ended, and with it who wanted to know."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(what)
 
 
 def _ordered(

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import pytest
@@ -23,14 +23,20 @@ ONE = SnapshotOrder("one")
 
 
 class Storage:
-    """A storage that does not answer any more: who takes a snapshot of what is on it hangs."""
+    """A storage that does not answer any more: who takes a snapshot of what is on it hangs.
+
+    The agents of guests may be as ``mute`` as it is.
+    """
 
     def __init__(self) -> None:
         self.on_it: set[str] = set()
+        self.mute: set[str] = set()
         self.answers = threading.Event()
 
-    def take(self, domain: Domain, order: SnapshotOrder) -> None:
-        if domain.uid in self.on_it:
+    def take(self, domain: Domain, order: SnapshotOrder, lingers: Callable[[], object]) -> None:
+        if domain.uid in self.mute:
+            lingers()
+        if domain.uid in self.on_it | self.mute:
             self.answers.wait()
         TAKE(domain, order)
 
@@ -103,6 +109,22 @@ async def test_guests_that_hang_cost_other_machines_nothing(
     await driver.set_power(last.ref, Power.ON)
     dead.answers.set()
     for plan in (*hung, other, last):
+        await deleted(driver, plan)
+
+
+async def test_a_guest_whose_agent_is_mute_amid_a_snapshot_keeps_no_other_waiting(
+    driver: LibvirtDriver, dead: Storage
+) -> None:
+    """An owner who has it answer when he likes would have his neighbours go without theirs."""
+    mute, other = await off(driver, 2)
+    dead.mute.add(mute.ref.uid)
+    await driver.take_snapshot(mute.ref, ONE)
+    await taken(driver, other)
+    with pytest.raises(Busy, match="snapshot one"):
+        await driver.resize(mute)
+    dead.answers.set()
+    await taken(driver, mute)
+    for plan in (mute, other):
         await deleted(driver, plan)
 
 

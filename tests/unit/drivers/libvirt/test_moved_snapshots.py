@@ -331,9 +331,9 @@ async def test_no_disk_is_copied_while_its_first_snapshot_is_taken(
         may_begin = threading.Event()
         take = snapshotting.take
 
-        def late(domain: Domain, order: SnapshotOrder) -> None:
+        def late(domain: Domain, order: SnapshotOrder, lingers: Callable[[], object]) -> None:
             assert may_begin.wait(60)
-            take(domain, order)
+            take(domain, order, lingers)
 
         monkeypatch.setattr(snapshotting, "take", late)
         await here.take_snapshot(plan.ref, SnapshotOrder("one"))

@@ -76,19 +76,22 @@ def _hurry(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_guest_is_at_rest_for_a_moment() -> None:
     """Otherwise the tests below say nothing."""
-    guest = Guest()
-    with at_rest.at_rest(guest.domain) as quiesced:
+    guest, lingering = Guest(), list[str]()
+    with at_rest.at_rest(guest.domain, lambda: lingering.append("lingers")) as quiesced:
         assert guest.asked == ["ping", "freeze"]
     assert quiesced
     assert guest.asked == ["ping", "freeze", "thaw"]
+    assert lingering == []
 
 
 def test_one_that_freezes_too_late_is_thawed_in_the_end() -> None:
     """Its agent hears nothing else before it has frozen."""
     guest = Guest(freezes=1, thaws=3)
-    with at_rest.at_rest(guest.domain) as quiesced:
+    lingering = list[int]()
+    with at_rest.at_rest(guest.domain, lambda: lingering.append(len(guest.asked))) as quiesced:
         pass
     assert not quiesced
+    assert lingering[0] == len(["ping", "freeze", "thaw"]), "others may be served from then on"
     assert guest.asked == ["ping", "freeze", *["thaw"] * 4]
 
 
