@@ -139,6 +139,14 @@ BAD: dict[str, tuple[Object, str]] = {
         machine(snapshotPolicy={"schedule": "@daily", "onDelete": "Keep"}),
         'supported values: "Delete", "Protect"',
     ),
+    "time zone of no schedule": (
+        machine(snapshotPolicy={"onDelete": "Protect", "timeZone": "UTC"}),
+        "snapshotPolicy.timeZone: Forbidden: timeZone is the schedule's: there is none",
+    ),
+    "memory of no schedule": (
+        machine(snapshotPolicy={"onDelete": "Protect", "memory": True}),
+        "snapshotPolicy.memory: Forbidden: memory is for snapshots by schedule",
+    ),
     "name of a scheduled snapshot": (
         machine(snapshots=[{"name": "snapshot-20240120-020000"}]),
         "names such as snapshot-20240120-020000 are for scheduled snapshots",
@@ -217,6 +225,7 @@ GOOD: dict[str, Object] = {
     "the least bandwidth": machine(migrationPolicy={"bandwidth": "8389Kbps"}),
     "the least bandwidth in bytes": machine(migrationPolicy={"bandwidth": "1Mi"}),
     "schedule by name": machine(snapshotPolicy={"schedule": "@daily", "timeZone": "Europe/Vienna"}),
+    "protection of snapshots on demand": machine(snapshotPolicy={"onDelete": "Protect"}),
     "share of machines": machine(updateStrategy={"rollingUpdate": {"maxUnavailable": "25%"}}),
     "snapshot to take and to discard": machine(
         snapshots=[{"name": "a", "memory": True}, {"name": "b", "discard": True}],

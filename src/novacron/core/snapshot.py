@@ -129,7 +129,7 @@ class SnapshotWishes:
     @property
     def any(self) -> bool:
         """Say whether there is anything to do, or to tell."""
-        return bool(self.policy or self.wanted or self.unwanted or self.kept)
+        return bool(self.policy or self.wanted or self.unwanted or self.kept or self.followed)
 
     @property
     def protected(self) -> frozenset[str]:

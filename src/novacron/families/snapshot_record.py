@@ -34,7 +34,7 @@ def wishes_of(spec: Mapping[str, Any], status: Mapping[str, Any]) -> SnapshotWis
     requests = spec.get("snapshots") or ()
     followed = status.get("snapshotSchedule") or {}
     return SnapshotWishes(
-        policy=_policy(policy) if policy else None,
+        policy=_policy(policy) if policy.get("schedule") else None,
         wanted=tuple(
             SnapshotOrder(each["name"], bool(each.get("memory")))
             for each in requests

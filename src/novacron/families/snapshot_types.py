@@ -25,17 +25,36 @@ _CRON = (
 
 
 class SnapshotPolicy(Model):
-    """When snapshots are taken and how many are kept."""
+    """When snapshots are taken, how many are kept, and what becomes of them in the end."""
 
-    schedule: Annotated[
-        str,
-        Field(max_length=128),
+    __rules__ = (
         Rule(
-            f"self.matches('{_CRON}')",
-            "must be a cron schedule of five fields such as '0 2 * * *', or @daily and the like",
+            "has(self.schedule) || !has(self.timeZone)",
+            "timeZone is the schedule's: there is none",
+            field_path=".timeZone",
+            reason="FieldValueForbidden",
         ),
-    ]
-    """When, as a cron schedule."""
+        Rule(
+            "has(self.schedule) || !self.memory",
+            "memory is for snapshots by schedule, and there is none: those on demand say it each",
+            field_path=".memory",
+            reason="FieldValueForbidden",
+        ),
+    )
+
+    schedule: (
+        Annotated[
+            str,
+            Field(max_length=128),
+            Rule(
+                f"self.matches('{_CRON}')",
+                "must be a cron schedule of five fields such as '0 2 * * *', or @daily and the "
+                "like",
+            ),
+        ]
+        | None
+    ) = None
+    """When, as a cron schedule; without it, none is taken by itself."""
     time_zone: (
         Annotated[
             str,
@@ -49,11 +68,12 @@ class SnapshotPolicy(Model):
     ) = None
     """The time zone of the schedule; without it, UTC."""
     retention: Annotated[int, Field(ge=1, le=1000)] = 7
-    """How many of those taken by schedule are kept; the oldest go first."""
+    """How many of those taken by schedule are kept; the oldest go first. Without a schedule, all."""
     memory: bool = False
     """Whether the memory of a running machine is kept too; it stands still while it is saved."""
     on_delete: Literal["Delete", "Protect"] = "Delete"
-    """What becomes of snapshots when the machine is deleted: they go with it, or it has to wait."""
+    """What becomes of snapshots, also of those on demand, when the machine is deleted: they go with
+    it, or it has to wait."""
 
 
 class SnapshotRequest(Model):

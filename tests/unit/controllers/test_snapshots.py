@@ -200,6 +200,18 @@ async def test_another_schedule_begins_anew(keeper: Keeper) -> None:
     assert await keeper.live(timedelta(minutes=10)) == []
 
 
+async def test_a_schedule_that_was_taken_away_is_not_followed_on_record_any_more(
+    keeper: Keeper,
+) -> None:
+    """Nobody is told of a next time that does not come, also where there is no snapshot yet."""
+    keeper.wish(policy=HOURLY)
+    await keeper.settle()
+    assert keeper.world.machine.snapshots.next_run is not None
+    keeper.wish(policy=None)
+    await keeper.settle()
+    assert keeper.world.machine.snapshots == NO_WISHES
+
+
 @pytest.mark.parametrize(
     ("schedule", "said"),
     [

@@ -63,6 +63,15 @@ def test_policy_requests_and_restore_are_read() -> None:
     assert wishes.protect
 
 
+def test_snapshots_on_demand_are_protected_without_a_schedule() -> None:
+    """The API server has filled in what was left out; none of it asks for a snapshot."""
+    policy = {"onDelete": "Protect", "retention": 7, "memory": False}
+    wishes = wishes_of({"snapshotPolicy": policy}, {"snapshots": [{"name": "one"}]})
+    assert wishes.protect
+    assert wishes.policy is None
+    assert needs_of((), NO_HOOKS, wishes) == frozenset()
+
+
 def test_who_is_to_have_snapshots_goes_where_there_can_be_some() -> None:
     """Whoever only had some once may be anywhere."""
     needed = {Offer(OfferKind.CAPABILITY, "Snapshots")}

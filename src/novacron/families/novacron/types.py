@@ -100,7 +100,7 @@ class VirtualMachineSpec(Model):
     migration_policy: MigrationPolicy = MigrationPolicy()
     """How it may be moved to another host."""
     snapshot_policy: SnapshotPolicy | None = None
-    """When snapshots are taken; without it, never by themselves."""
+    """When snapshots are taken by themselves, and what becomes of all when the machine goes."""
     snapshots: Annotated[list[SnapshotRequest], ListMap("name"), Field(max_length=64)] = []
     """Snapshots to take on demand, and to remove."""
     restore: RestoreRequest | None = None

@@ -78,7 +78,7 @@ class MachineSpec(Model):
     iso: Iso | None = None
     """An install medium."""
     snapshot_policy: SnapshotPolicy | None = None
-    """When snapshots are taken; without it, never by themselves."""
+    """When snapshots are taken by themselves, and what becomes of all when the machine goes."""
     snapshots: Annotated[list[SnapshotRequest], ListMap("name"), Field(max_length=64)] = []
     """Snapshots to take on demand, and to remove."""
     restore: RestoreRequest | None = None
