@@ -110,6 +110,14 @@ BAD: dict[str, tuple[Object, str]] = {
         vm(tolerations=[{"key": "a", "operator": "Exists", "value": "b"}]),
         "operator Exists takes no value",
     ),
+    "toleration for a while of what sends nobody away": (
+        vm(tolerations=[{"key": "a", "effect": "NoSchedule", "tolerationSeconds": 60}]),
+        "with tolerationSeconds, effect must be NoExecute",
+    ),
+    "toleration of every effect for a while": (
+        vm(tolerations=[{"operator": "Exists", "tolerationSeconds": 60}]),
+        "with tolerationSeconds, effect must be NoExecute",
+    ),
     "hook of nothing": (vm(lifecycle={"preStop": {}}), "needs exactly one of exec and httpGet"),
     "hook port": (
         vm(lifecycle={"preStop": {"httpGet": {"port": 65536}}}),
@@ -235,6 +243,9 @@ GOOD: dict[str, Object] = {
         snapshots=[{"name": "snapshot-20240120-020000", "discard": True}]
     ),
     "hook by http": vm(lifecycle={"preStop": {"httpGet": {"port": "web", "path": "/drain"}}}),
+    "tolerate for a while": vm(
+        tolerations=[{"key": "a", "effect": "NoExecute", "tolerationSeconds": 0, "value": "b"}]
+    ),
     "tolerate all": vm(tolerations=[{"operator": "Exists"}]),
     "host with delays": host(simulation__delays={"create": "1h30m", "stop": "500ms", "start": "0"}),
     "host with overcommit": host(overcommit={"cpu": 4, "memory": 1.5}),

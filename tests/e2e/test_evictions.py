@@ -13,6 +13,7 @@ Object = dict[str, Any]
 
 TAINT = {"key": "maintenance", "value": "soon", "effect": "NoExecute"}
 SAME = {"key": "maintenance", "operator": "Equal", "value": "soon"}
+FOR_A_WHILE = {"effect": "NoExecute", "tolerationSeconds": 6}
 
 
 def taint(stage: Stage, host: str, *taints: Object) -> None:
@@ -25,7 +26,7 @@ def test_machines_that_do_not_tolerate_a_taint_move_away_a_few_at_a_time(stage: 
     for number in range(4):
         placed(stage, f"leaves-{number}", here)
     placed(stage, "tolerant", here, tolerations=[SAME])
-    placed(stage, "patient", here, tolerations=[{**SAME, "tolerationSeconds": 6}])
+    placed(stage, "patient", here, tolerations=[SAME | FOR_A_WHILE])
     placed(stage, "off", here)
     stage.api.patch_machine(stage.namespace, "off", {"spec": {"running": False}})
     stage.until("off", lambda obj: obj["status"]["phase"] == "Stopped")

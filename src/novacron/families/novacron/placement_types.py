@@ -187,6 +187,11 @@ class Toleration(Model):
             "has(self.key) && self.key != '' || (has(self.operator) && self.operator == 'Exists')",
             "without a key, operator must be Exists: then every taint is tolerated",
         ),
+        Rule(
+            "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+            "with tolerationSeconds, effect must be NoExecute: no other taint sends machines away",
+            field_path=".effect",
+        ),
     )
 
     key: Annotated[str, Field(max_length=317)] | None = None
@@ -198,5 +203,5 @@ class Toleration(Model):
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
     """The taint's effect; without it, every effect."""
     toleration_seconds: int | None = None
-    """For how long a taint with NoExecute is tolerated before the machine moves away; without it,
-    for ever."""
+    """For how long a taint is tolerated before the machine moves away; without it, for ever. Only
+    with effect NoExecute."""
