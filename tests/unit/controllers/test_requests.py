@@ -1,23 +1,59 @@
 """Requests of hooks: where they go, where they never go, and what counts as an answer."""
 
 import asyncio
+import contextlib
 import http.server
 import ipaddress
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
+from certificates import Authority
 from novacron.controllers.requests import Requests, is_out_of_bounds
 from novacron.core.errors import Busy
 from novacron.core.hooks import PRE_START, PRE_STOP, TIMED_OUT, HttpRequest, Ran
 
+Served = tuple[int, list[tuple[str, str | None]], list[int]]
+
+# Services at ports that anybody may listen at and hardly anybody does.
+SERVICES = ("binkp", "asp", "dicom")
+
 
 @pytest.fixture
-def server() -> Iterator[tuple[int, list[tuple[str, str | None]], list[int]]]:
+def server() -> Iterator[Served]:
     """A server on loopback: its port, what it was asked, and what it will answer with."""
+    yield from serving()
+
+
+@pytest.fixture
+def tls_server(tmp_path: Path) -> Iterator[Served]:
+    """The same, encrypted, by a certificate of another's that nobody vouches for."""
+    pair, file = Authority("nobody").pair("somebody", "10.0.0.7"), tmp_path / "pair.pem"
+    file.write_bytes(pair.certificate + pair.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    yield from serving(context)
+
+
+@pytest.fixture
+def service() -> Iterator[tuple[str, Served]]:
+    """A server at the port of a service that goes by a name, with that name."""
+    for name in SERVICES:
+        with contextlib.suppress(OSError):
+            port = socket.getservbyname(name, "tcp")
+            socket.create_server(("127.0.0.1", port)).close()
+            yield from ((name, served) for served in serving(port=port))
+            return
+    pytest.skip("no service is known by name here whose port is free")
+
+
+def serving(context: ssl.SSLContext | None = None, port: int = 0) -> Iterator[Served]:
+    """Serve until whoever asked for it is done."""
     asked: list[tuple[str, str | None]] = []
     answers: list[int] = []
 
@@ -30,7 +66,9 @@ def server() -> Iterator[tuple[int, list[tuple[str, str | None]], list[int]]]:
         def log_message(self, *_: object) -> None:
             """Say nothing."""
 
-    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    if context is not None:
+        running.socket = context.wrap_socket(running.socket, server_side=True)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     yield running.server_port, asked, answers
     running.shutdown()
@@ -61,6 +99,38 @@ async def test_a_request_goes_to_the_machine_s_first_address_with_its_headers(se
     ran = await ended(lambda: requests.sent("u", PRE_START, request, ("127.0.0.1", "10.0.0.9")))
     assert ran.code == 0
     assert asked == [("/ready?x=1", "hook")]
+
+
+async def test_an_encrypted_request_asks_for_no_certificate_but_the_machine_s_own(
+    tls_server: Served,
+) -> None:
+    """As a kubelet's probes: machines are known by addresses for which nobody vouches."""
+    port, asked, _ = tls_server
+    requests = Requests(anywhere)
+    request = HttpRequest(port, "/ready", encrypted=True, headers=(("X-Why", "hook"),))
+    ran = await ended(lambda: requests.sent("u", PRE_STOP, request, ("127.0.0.1",)))
+    assert (ran.code, ran.note) == (0, "")
+    assert asked == [("/ready", "hook")]
+
+
+async def test_an_encrypted_request_is_never_sent_in_the_open(server: Served) -> None:
+    """A machine that does not encrypt has not answered, and is told nothing."""
+    port, asked, _ = server
+    requests = Requests(anywhere)
+    request = HttpRequest(port, encrypted=True)
+    ran = await ended(lambda: requests.sent("u", PRE_STOP, request, ("127.0.0.1",)))
+    assert (ran.code, ran.note) == (1, f"nobody answers on port {port}")
+    assert asked == []
+
+
+async def test_a_port_may_go_by_the_name_of_its_service(service: tuple[str, Served]) -> None:
+    """By one of those that every system knows, as the operator's own does."""
+    name, (_, asked, _) = service
+    requests = Requests(anywhere)
+    request = HttpRequest(name, "/named")
+    ran = await ended(lambda: requests.sent("u", PRE_STOP, request, ("127.0.0.1",)))
+    assert (ran.code, ran.note) == (0, "")
+    assert asked == [("/named", None)]
 
 
 async def test_before_a_start_it_is_repeated_until_it_is_answered_well(server) -> None:
