@@ -1,35 +1,46 @@
 """No host is promised twice, whatever becomes of the writes by which promises are kept.
 
-The real placer and mover decide about many machines at once over a real cache and ledger. Of the
-API server there is only paper: each request lies there until it is answered, lost or made late,
-and what the cache is told of comes later still.
+Neither its CPUs nor its memory, its disks, its storage classes or its devices. The real placer and
+mover decide about many machines at once over a real cache and ledger. Of the API server there is
+only paper: each request lies there until it is answered, lost or made late, and what the cache is
+told of comes later still.
 """
 
 import asyncio
 from collections.abc import Coroutine
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
 
+import scarce
 from machines import virtual_machine
 from novacron.core.conditions import Condition
 from novacron.core.machine import Machine, Observed, Power, Resources
 from novacron.core.move import MoveReport, MoveResult
 from novacron.core.placement import placement_of
 from novacron.core.report import MachineReport
+from novacron.core.volume import Attachment, SeenVolume
 from novacron.families.move_record import MIGRATE_TO, STOP_ALLOWED
 from novacron.runtime.errors import ApiError, Conflict, NotFound
 from novacron.runtime.resource import Key
+from scarce import GROWS_ONLY, HOSTS, THINGS
 from unit.controllers.faltering import FalteringPaper
-from unit.controllers.office import NOON, ROOM, Office
+from unit.controllers.office import NOON, Office
 
-HOSTS, CPUS = ("host-a", "host-b"), int(ROOM["cpu"])
 NAMES = st.sampled_from("abcde")
 SEVERAL = st.lists(NAMES, min_size=1, unique=True)
+# What is asked for beyond a little: one thing, or all at once, so that none hides behind another.
+SCARCE = st.sampled_from([*((thing,) for thing in THINGS), THINGS])
 # Two of them fill a host or miss it by little, so that a single double promise is one too many.
 SIZES = st.sampled_from([2, 3, 5, 8])
 FATES = st.sampled_from(["done", "done", "conflict", "answer lost", "lost", "late"])
@@ -44,27 +55,38 @@ class Rush(RuleBasedStateMachine):
         self.server = FalteringPaper()
         self.office = Office(self.server)
         self.kind, self.made = self.office.kind, 0
-        for name in HOSTS:
-            self.office.add_host(name)
+        scarce.add_hosts(self.office)
+        self.things: tuple[str, ...] = ()
+        self.counts: dict[str, dict[str, int]] = {}
         self.tasks: dict[tuple[str, str], asyncio.Task[timedelta | None]] = {}
 
-    @rule(name=NAMES, cpu=SIZES, known=st.booleans())
-    def create(self, name: str, cpu: int, *, known: bool) -> None:
-        if Key("n", name) not in self.server.objects:
-            self.made += 1
-            body = virtual_machine(name, "n", cpu=cpu)
-            body["metadata"] |= {"uid": f"uid-{self.made}", "finalizers": [], "annotations": {}}
-            self.server.write({**body, "status": {}})
-        self.tell(name, 999 if known else 0)
+    @initialize(things=SCARCE)
+    def choose_what_is_scarce(self, things: tuple[str, ...]) -> None:
+        self.things = things
+
+    @rule(names=SEVERAL, count=SIZES, known=st.booleans())
+    def create(self, names: list[str], count: int, *, known: bool) -> None:
+        for name in names:
+            if Key("n", name) not in self.server.objects:
+                self.made += 1
+                self.counts[name] = dict.fromkeys(self.things, count)
+                body = virtual_machine(name, "n", **scarce.asked(self.counts[name]))
+                body["metadata"] |= {"uid": f"uid-{self.made}", "finalizers": [], "annotations": {}}
+                self.server.write({**body, "status": {}})
+            self.tell(name, 999 if known else 0)
+        if known:
+            self.look("placer", names)
 
     @rule(name=NAMES)
     def delete(self, name: str) -> None:
         self._change(name, deletionTimestamp="2026-11-15T11:00:00Z")
 
-    @rule(name=NAMES, cpu=SIZES)
-    def resize(self, name: str, cpu: int) -> None:
+    @rule(name=NAMES, count=SIZES)
+    def resize(self, name: str, count: int) -> None:
         if obj := self.server.objects.get(Key("n", name)):
-            body = virtual_machine(name, "n", cpu=cpu)
+            for thing, before in self.counts[name].items():
+                self.counts[name][thing] = max(before, count) if thing in GROWS_ONLY else count
+            body = virtual_machine(name, "n", **scarce.asked(self.counts[name]))
             self.server.write({**obj, "spec": body["spec"]})
 
     @rule(names=SEVERAL)
@@ -93,7 +115,7 @@ class Rush(RuleBasedStateMachine):
         elif machine.move_over:
             self.server.write(self.kind.moved(obj, placement_of(machine)))
         else:
-            status = self.kind.status(obj, machine, _done(machine, size))
+            status = self.kind.status(obj, *_done(machine, size))
             # What is set aside is the placer's to write, or the two would never come to an end.
             status["reservation"] = obj["status"].get("reservation")
             told = {name: value for name, value in status.items() if value is not None}
@@ -167,16 +189,17 @@ class Rush(RuleBasedStateMachine):
 
     @invariant()
     def no_host_is_promised_twice(self) -> None:
-        assert min(self._free().values()) >= 0, self._free()
+        left = self._left()
+        assert min(left.values()) >= 0, left
 
-    def _free(self) -> dict[str, int]:
-        """Return how many CPUs of each host are nobody's by what is written."""
-        free = dict.fromkeys(HOSTS, CPUS)
-        for obj in self.server.objects.values():
-            for taken in (self.kind.holding(obj), self.kind.booking(obj)):
-                if taken is not None:
-                    free[taken.host] -= taken.resources.vcpus
-        return free
+    def _left(self) -> scarce.Left:
+        """Return how much of each host is nobody's by what is written."""
+        return scarce.left(
+            taken
+            for obj in self.server.objects.values()
+            for taken in (self.kind.holding(obj), self.kind.booking(obj))
+            if taken is not None
+        )
 
     @precondition(lambda self: self.made > 2)
     @rule()
@@ -197,25 +220,33 @@ class Rush(RuleBasedStateMachine):
     def _come_to_rest(self) -> None:
         """See that what fits is placed, and that no room is lost."""
         self._finish()
-        free, table = self._free(), self.office.ledger.table
-        assert {name: int(table.free[0, cast("int", table.row(name))]) for name in HOSTS} == free
+        left, table = self._left(), self.office.ledger.table
+        for (thing, host), amount in left.items():
+            assert scarce.can_have(table, host, thing, amount), (thing, host, amount)
+            assert not scarce.can_have(table, host, thing, amount + 1), (thing, host, amount)
         for machine in map(self.kind.machine, self.server.objects.values()):
-            assert machine.host or machine.wanted.vcpus > max(free.values()), machine.name
-            missing = machine.wanted.vcpus - (machine.reserved or machine.wanted).vcpus
-            assert not missing or missing > free[cast("str", machine.host)], machine.name
+            has = (machine.reserved or machine.wanted) if machine.host else None
+            more, there = scarce.grown(machine, has), [machine.host] if machine.host else HOSTS
+            fitting = (all(left[it, on] >= much for it, much in more.items()) for on in there)
+            assert not more or not any(fitting), machine.name
 
 
-def _done(machine: Machine, size: Resources) -> MachineReport:
-    """Return what is told of a machine that has what it has, where a move brought it."""
+def _done(machine: Machine, size: Resources) -> tuple[Machine, MachineReport]:
+    """Return what is so and told of a machine that has what it has, where a move brought it."""
     move, last = machine.move, machine.last_move
     if move:
-        machine = replace(machine, host=move.target)
+        machine = replace(machine, host=move.target, devices=move.devices)
         last = MoveReport(move.id, move.source, move.target, NOON, NOON)
         last = replace(last, result=MoveResult.SUCCEEDED)
     others = [each for each in machine.conditions if each.type != "Ready"]
     runs = (*others, Condition("Ready", "True", "Running", since=NOON))
-    seen = Observed(machine.uid, machine.name, Power.ON, size)
-    return MachineReport(None, machine.host, size, frozenset(), seen, runs, move=last)
+    volumes = tuple(
+        SeenVolume(each, mib, Attachment.ATTACHED, volume, each)
+        for each, volume, mib in size.shares
+    )
+    seen = Observed(machine.uid, machine.name, Power.ON, size, volumes=volumes)
+    report = MachineReport(None, machine.host, size, frozenset(), seen, runs, move=last)
+    return machine, report
 
 
 async def _nothing() -> None:
