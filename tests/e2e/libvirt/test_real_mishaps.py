@@ -113,26 +113,6 @@ def test_the_target_dies_and_the_guest_goes_on(stage: FleetStage, seen_by: int) 
 
 
 @pytest.mark.full
-def test_the_daemon_of_the_source_dies_and_one_guest_survives(shared: FleetStage) -> None:
-    """libvirt itself gives the move up when it is back; until then nobody starts a second one."""
-    obj = shared.run("orphan", policy=SLOW)
-    before = shared.tick(obj, 0)
-    shared.ask("orphan", migrate_to=shared.hosts[1])
-    shared.under_way("orphan")
-    kill_daemon(shared.fleet.hosts[0])
-    shared.scene.until("orphan", lambda obj: condition(obj, "Ready").get("status") == "Unknown")
-    shared.fleet.start()
-    done = shared.moved("orphan")
-    (number,) = shared.guests(done)
-    migration = done["status"]["migration"]
-    assert (migration["result"], migration["reason"]) == ("Failed", "HostUnreachable")
-    assert f"host {shared.hosts[0]} does not answer" in migration["message"]
-    assert number == 0
-    assert done["status"]["nodeName"] == shared.hosts[number]
-    assert shared.tick(done, number) > before
-
-
-@pytest.mark.full
 def test_guests_of_a_lost_host_begin_anew_only_when_it_is_fenced(shared: FleetStage) -> None:
     """Until somebody says that it is off nobody can know, so nothing is started."""
     obj = shared.run("restarted")

@@ -37,6 +37,7 @@ def adapted(xml: str, draft: str, pools: Mapping[str, str]) -> str:
     if name is not None and new_name:
         name.text = new_name
     _store(domain, pools)
+    _forget_images(domain)
     _plug(domain, there)
     log = there.find("devices/serial/log")
     for each in domain.iter("log"):
@@ -146,6 +147,17 @@ def _store(domain: ET.Element, pools: Mapping[str, str]) -> None:
     for mark in domain.findall(f"metadata/{{{NAMESPACE}}}machine"):
         for volume in elements(mark):
             volume.set("pool", pools.get(volume.get("file") or "", volume.get("pool") or ""))
+
+
+def _forget_images(domain: ET.Element) -> None:
+    """Have the other host find out by itself what each disk is on top of.
+
+    A daemon that was started again while its guest ran tells of it with paths, which are its own:
+    a disk that is copied is on top of nothing there, and one that both see is so by another path.
+    """
+    for disk in domain.findall("devices/disk"):
+        for below in disk.findall("backingStore"):
+            disk.remove(below)
 
 
 def _plug(domain: ET.Element, there: ET.Element) -> None:

@@ -36,8 +36,10 @@ RUNNING = f"""<domain type="kvm"><name>default.web</name><uuid>u</uuid>
     <numa><cell id="0"/></numa></cpu>
   <devices>
     <disk type="volume"><driver type="qcow2"/><source pool="here" volume="root" index="3"/>
+      <backingStore type="file"><source file="/here/image"/><backingStore/></backingStore>
       <target dev="vda"/></disk>
-    <disk type="volume"><source pool="ssd-here" volume="data"/><target dev="vdc"/></disk>
+    <disk type="volume"><source pool="ssd-here" volume="data"/><backingStore/>
+      <target dev="vdc"/></disk>
     <disk type="file" device="cdrom"><target dev="sda"/></disk>
     <interface type="network"><mac address="{FIRST.upper()}"/>
       <source network="default" portid="p" bridge="virbr0"/><target dev="vnet7"/>
@@ -110,6 +112,13 @@ def test_disks_are_looked_for_in_pools_of_the_other_host() -> None:
     assert disks_of(xml) == [("there", "root"), ("ssd-there", "data")]
     assert pools_of(xml) == {"root": "there", "data": "ssd-there"}
     assert "index=" not in xml
+
+
+def test_what_disks_are_on_top_of_is_for_the_other_host_to_find() -> None:
+    """A daemon that was started anew tells of images by paths, which may be nowhere else."""
+    disks = ET.fromstring(moved(draft(ONE, ONE))).findall("devices/disk")
+    assert [disk.find("backingStore") for disk in disks] == [None, None, None]
+    assert [disk.find("target") is not None for disk in disks] == [True, True, True]
 
 
 def test_disks_keep_their_targets_where_the_other_host_would_give_others() -> None:
