@@ -151,7 +151,7 @@ class Scenario:
     there when it is gone. Where it begins with a move under way, that is what ``moving`` asks for.
     ``with_memory`` is of the snapshots it has in the beginning. A guest ``with_agent`` boots, and
     answers before it is ready. Where ``host_lost``, nobody does anything but switch its host off,
-    and say so.
+    and say so; where ``host_left``, somebody has its host drained.
     """
 
     name: str
@@ -170,6 +170,7 @@ class Scenario:
     with_agent: bool = False
     moving: Object = field(default_factory=dict)
     host_lost: bool = False
+    host_left: bool = False
 
     def begins(self, obj: Object | None) -> bool:
         """Say whether a machine is where the scenario begins."""
@@ -236,6 +237,15 @@ SCENARIOS = (
     Scenario("move", moved, patch=MOVE, second_host=True),
     Scenario("stop and move", moved, patch=STOPPED_MOVE, second_host=True),
     Scenario("move slowly", moved, patch=MOVE, simulation=SLOWLY, second_host=True),
+    Scenario(
+        "move with volumes",
+        moved,
+        patch=MOVE,
+        volumes=(DATA, SCRATCH),
+        kept=("data",),
+        second_host=True,
+    ),
+    Scenario("leave a drained host", moved, host_left=True, second_host=True),
     Scenario("begin anew", began_anew, host_lost=True, second_host=True),
     Scenario("begin anew slowly", began_anew, simulation=SLOWLY, host_lost=True, second_host=True),
     OF_SNAPSHOTS,
@@ -291,16 +301,37 @@ REAL_SCENARIOS = (
 )
 
 
+def within(bandwidth: str) -> Object:
+    """Return how a move takes a second or two, so that it can be killed in the midst of it."""
+    return {"spec": {"migrationPolicy": {"bandwidth": bandwidth, "compression": False}}}
+
+
 def move_within(bandwidth: str) -> Object:
-    """Return a move that takes a second or two, so that it can be killed in the midst of it."""
-    policy = {"bandwidth": bandwidth, "compression": False}
-    return {"spec": {"migrationPolicy": policy}, **MOVE}
+    """Return a move that takes so long."""
+    return within(bandwidth) | MOVE
 
 
 # From one real host to another while the guest runs: 64 MiB of disk, or memory with nothing in it.
 REAL_MOVES = (
     Scenario("move with disks", moved, patch=move_within("320Mbps"), second_host=True),
     Scenario("move", moved, patch=move_within("1Mi"), second_host=True),
+    Scenario(
+        "move with volumes",
+        moved,
+        patch=move_within("1Mi"),
+        volumes=(DATA, SCRATCH),
+        kept=("data",),
+        second_host=True,
+    ),
+    Scenario(
+        "move with disks and volumes",
+        moved,
+        patch=move_within("640Mbps"),
+        volumes=(DATA, SCRATCH),
+        kept=("data",),
+        second_host=True,
+    ),
+    Scenario("leave a drained host", moved, patch=within("1Mi"), host_left=True, second_host=True),
     Scenario(
         "move with a snapshot",
         moved_with_one,

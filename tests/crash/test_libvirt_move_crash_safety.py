@@ -9,6 +9,7 @@ import libvirt
 import pytest
 
 from api import Api
+from crash.counting_guest import COUNTS, counts, is_written, write_on_volumes
 from crash.scenarios import REAL_MOVES, Scenario
 from crash.theatre import NAME, Theatre, check_kept
 from fleet import own_fleet
@@ -29,32 +30,6 @@ Object = dict[str, Any]
 pytestmark = pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
 
 OVERCOMMIT = {"cpu": 100, "memory": 10, "disk": 10}
-DIGITS = 4
-MIB = 1024 * 1024
-# A boot sector that says "!" once, and then counts what wakes it: the clock, 18 times a second.
-# Every 16th time it says how far it is, with a letter for each four bits.
-COUNTER = (
-    bytes([0xBA, 0xF8, 0x03])  # mov dx, 0x3f8: the serial port
-    + bytes([0x31, 0xDB])  # xor bx, bx
-    + bytes([0xB0, ord("!"), 0xEE, 0xB0, ord("\n"), 0xEE])  # say "!\n"
-    + bytes([0xFB, 0xF4, 0x43])  # sleep: sti; hlt; inc bx
-    + bytes([0xF6, 0xC3, 0x0F, 0x75, 0xF8])  # test bl, 15; jnz sleep
-    + bytes([0xB9, 0x04, 0x00])  # mov cx, 4
-    + bytes([0xC1, 0xC3, 0x04, 0x88, 0xD8])  # digit: rol bx, 4; mov al, bl
-    + bytes([0x24, 0x0F, 0x04, ord("A"), 0xEE])  # and al, 15; add al, "A"; out dx, al
-    + bytes([0xE2, 0xF4])  # loop digit
-    + bytes([0xB0, ord("\n"), 0xEE, 0xEB, 0xE4])  # say "\n"; jmp sleep
-)
-COUNTS = (COUNTER.ljust(510, b"\0") + b"\x55\xaa").ljust(MIB, b"\0")
-
-
-def counts(said: str) -> list[int]:
-    """Return how far a guest said that it is, in whole lines."""
-    return [
-        int("".join(f"{ord(letter) - ord('A'):x}" for letter in line), 16)
-        for line in said[: said.rfind("\n") + 1].split()
-        if len(line) == DIGITS
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +44,7 @@ class Hosts:
     flags: tuple[str, ...] = ("--shutdown-grace=2s",)
     beneath: str = "libvirt"
     begun: dict[str, Scenario] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
 
     def host(self, name: str, _: Scenario) -> Object:
         number = number_of(name)
@@ -100,17 +76,42 @@ class Hosts:
                 assert all(each.state()[0] == libvirt.VIR_DOMAIN_RUNNING for each in domains)
                 self._check_volumes(connection, homes.keys() if self.shared else here)
             pools = [each.storagePoolLookupByName(self.pool) for each in connections]
-            self._check_kept(pools, objects)
+            self._check_data(pools, objects)
             early = {uid: said(pools[home], uid) for uid, home in homes.items()}
             for uid, home in homes.items():
                 begun_here = self.shared or home == 0
                 self._check_counting(pools[home], uid, early[uid], begun_here=begun_here)
+            self.check_written(objects)
 
-    def _check_kept(self, pools: list[libvirt.virStoragePool], objects: dict[str, Object]) -> None:
-        """See that volumes which were to stay are where their machine was, and nowhere else."""
+    def _check_data(self, pools: list[libvirt.virStoragePool], objects: dict[str, Object]) -> None:
+        """See that volumes are where their machine is or was, and nowhere else."""
+        self.seen.update(
+            {name: number_of(obj["status"]["nodeName"]) for name, obj in objects.items()}
+        )
         here, there = ({each for each in pool.listVolumes() if is_data(each)} for pool in pools)
-        assert self.shared or not there
-        check_kept({name.removeprefix("volume-") for name in here}, objects, self.begun)
+        if self.shared:
+            assert here == there
+        else:
+            assert {self.seen.get(namespace_of(each), 0) for each in here} <= {0}
+            assert {self.seen[namespace_of(each)] for each in there} <= {1}
+        had = set(volumes_of(objects))
+        assert had <= here | there
+        left = {name.removeprefix("volume-") for name in (here | there) - had}
+        check_kept(left, objects, self.begun)
+
+    def write(self, objects: dict[str, Object]) -> None:
+        """Have something on all volumes of machines."""
+        with connected(self.fleet.hosts[0]) as (here,):
+            for obj in objects.values():
+                write_on_volumes(here.lookupByUUIDString(obj["metadata"]["uid"]))
+        self.check_written(objects)
+
+    def check_written(self, objects: dict[str, Object]) -> None:
+        """See that it is there where their machines are."""
+        for volume, home in volumes_of(objects).items():
+            own = self.fleet.hosts[home].directory / "lib/libvirt" / self.pool
+            directory = self.fleet.directory / "shared" if self.shared else own
+            assert is_written(directory / volume), volume
 
     def _check_counting(
         self, pool: libvirt.virStoragePool, uid: str, early: str, *, begun_here: bool
@@ -156,6 +157,20 @@ def is_data(volume: str) -> bool:
     return volume.startswith("volume-")
 
 
+def namespace_of(volume: str) -> str:
+    """Return whose namespace a volume with data is of."""
+    return volume.removeprefix("volume-").partition(".")[0]
+
+
+def volumes_of(objects: dict[str, Object]) -> dict[str, int]:
+    """Return the file of each volume that machines have, and on which host that is to be."""
+    return {
+        f"volume-{namespace}.{each['id']}.qcow2": number_of(obj["status"]["nodeName"])
+        for namespace, obj in objects.items()
+        for each in obj["status"].get("volumes") or ()
+    }
+
+
 def number_of(name: str) -> int:
     """Return which of the hosts has a name."""
     return int(name.endswith("-second"))
@@ -164,6 +179,20 @@ def number_of(name: str) -> int:
 def said(pool: libvirt.virStoragePool, uid: str) -> str:
     """Return what a guest said on its console since it is on this host."""
     return read_volume(pool.storageVolLookupByName(console_log(uid))).decode()
+
+
+@dataclass(slots=True)
+class DataTheatre(Theatre):
+    """Where machines have something on their volumes before anything happens to them."""
+
+    ground: Hosts
+
+    def add_machines(self, count: int) -> list[str]:
+        """Bring machines to where the scenario begins."""
+        new = Theatre.add_machines(self, count)
+        objects = self.objects()
+        self.ground.write({name: objects[name] for name in new})
+        return new
 
 
 @pytest.fixture
@@ -182,7 +211,7 @@ def theatre(
             stopped="stop" in scenario.name,
             snapshots=bool(scenario.snapshots_before),
         )
-        stage = Theatre(cluster, api, tmp_path, scenario, name, ground)
+        stage = DataTheatre(cluster, api, tmp_path, scenario, name, ground)
         stage.prepare_host()
         yield stage
         stage.clear()

@@ -99,10 +99,15 @@ class Theatre:
             for name in self.hosts()
         )
 
+    def turn_on_host(self) -> None:
+        """Have happen to the first host what happens to it in this scenario, if anything does."""
+        if self.scenario.host_lost:
+            self.switch_host(off=True)
+        if self.scenario.host_left:
+            self.api.patch_host(self.host, {"spec": {"drain": {}}})
+
     def switch_host(self, *, off: bool) -> None:
-        """Have the first host lose its power, where that is what happens, or be back."""
-        if not self.scenario.host_lost:
-            return
+        """Have the first host lose its power, or be back."""
         simulation = OFF if off else {"faults": []}
         taints = [FENCED] if off else []
         self.api.patch_host(self.host, {"spec": {"simulation": simulation, "taints": taints}})
@@ -117,7 +122,9 @@ class Theatre:
             operator.stop()
 
     def tidy_up(self, namespaces: list[str]) -> None:
-        """Have the first host back, and what was left on it removed."""
+        """Have the first host as it was, and what was left on it removed."""
+        if self.scenario.host_left:
+            self.api.patch_host(self.host, {"spec": {"drain": None}})
         if self.scenario.host_lost:
             self.switch_host(off=False)
             self.finish(
@@ -257,7 +264,7 @@ class Theatre:
         """Kill at every write of the scenario, and compare how each ends."""
         # The first machine of a host also makes what all of them share.
         first, model, like = self.add_machines(3)
-        self.switch_host(off=True)
+        self.turn_on_host()
         self.play(first, None)
         writes = self.play(model, None).read_text().splitlines()
         # How often something is told that goes on for a while depends on how long it takes.
@@ -294,7 +301,7 @@ class Theatre:
         for begin in range(0, len(points), size):
             some = points[begin : begin + size]
             cast = dict(zip(self.add_machines(len(some)), some, strict=True))
-            self.switch_host(off=True)
+            self.turn_on_host()
             for namespace, point in cast.items():
                 self.play(namespace, point)
             self._compare(cast, expected)
