@@ -452,22 +452,24 @@ def test_an_operator_that_is_killed_is_followed_by_one_that_goes_on(
     assert hosts_of(stage, "goes-on") == [(there, Power.ON)]
 
 
-def test_the_example_moves_when_the_command_line_asks(stage: Stage) -> None:
+@pytest.mark.parametrize("example", ["02-migrate.yaml", "04-migrate-encrypted.yaml"])
+def test_the_examples_move_when_the_command_line_asks(stage: Stage, example: str) -> None:
     """What the guide tells to type, and what is seen then."""
     here, there = pair(stage, delays={"move": "1500ms"})
-    body = yaml.safe_load((REPOSITORY / "examples/02-migrate.yaml").read_text())
+    body = yaml.safe_load((REPOSITORY / "examples" / example).read_text())
+    name = body["metadata"]["name"]
     body["metadata"]["namespace"] = stage.namespace
     body["spec"]["template"]["spec"]["nodeSelector"] = {"test/pair": stage.namespace}
     stage.api.create(body)
-    start = stage.until_running("traveller")["status"]["nodeName"]
+    start = stage.until_running(name)["status"]["nodeName"]
     other = there if start == here else here
-    moved = novacron(stage, "vm", "migrate", "traveller", "--to", other, "--wait")
+    moved = novacron(stage, "vm", "migrate", name, "--to", other, "--wait")
     assert f"Migrating to {other}" in moved.stderr
     assert f"moved to {other}" in moved.stdout
-    refused = novacron(stage, "vm", "migrate", "traveller", "--to", other, "--wait", fails=True)
+    refused = novacron(stage, "vm", "migrate", name, "--to", other, "--wait", fails=True)
     assert f"it is on host {other}" in refused.stderr
-    still = novacron(stage, "vm", "migrate", "traveller", "--cancel", fails=True)
-    assert "traveller does not move" in still.stderr
+    still = novacron(stage, "vm", "migrate", name, "--cancel", fails=True)
+    assert f"{name} does not move" in still.stderr
 
 
 def test_a_move_is_cancelled_by_the_command_line(stage: Stage) -> None:

@@ -1,11 +1,15 @@
 """Volumes from the API server to a simulated host and back."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from api import Refused
 from e2e.conftest import Stage
 from machines import Object, condition, virtual_machine
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 DATA = {"name": "data", "size": "100Gi"}
 
 
@@ -179,3 +183,40 @@ def test_hosts_that_share_a_class_share_its_room_and_a_move_takes_none(stage: St
     stage.api.patch_machine(stage.namespace, "mover", {"metadata": notes})
     stage.until("mover", lambda obj: obj["status"]["nodeName"] == there)
     assert lacking in refused(stage, "beside")
+
+
+def example(stage: Stage, name: str) -> list[Object]:
+    """Return the machines of an example, for hosts of this test alone."""
+    bodies: list[Object] = list(yaml.safe_load_all((EXAMPLES / name).read_text()))
+    for body in bodies:
+        body["metadata"]["namespace"] = stage.namespace
+        body["spec"]["template"]["spec"]["nodeSelector"] = {"test/pair": stage.namespace}
+    return bodies
+
+
+def test_the_examples_of_classes_share_a_volume_and_take_a_kept_one(stage: Stage) -> None:
+    """What is to be put into the second one is what the first one's status says."""
+    (editor,) = example(stage, "25-storage-classes.yaml")
+    stage.api.create(editor)
+    assert "lacks" not in refused(stage, "editor")
+    classes = {"storageClasses": [{"name": "fast-ssd"}, {"name": "nfs", "shared": True}]}
+    both = {"test/pair": stage.namespace}
+    for _ in range(2):
+        stage.add_host(labels=both, simulation=classes)
+    editor = stage.until_running("editor")
+    ids = {each["name"]: each["id"] for each in editor["status"]["volumes"]}
+    for body in example(stage, "26-kept-volumes.yaml"):
+        (volume,) = body["spec"]["template"]["spec"]["volumes"]
+        assert volume["existing"].rpartition("-")[0] == f"editor.{volume['name']}"
+        volume["existing"] = ids[volume["name"]]
+        stage.api.create(body)
+    printer = stage.until_running("printer")
+    assert [each["id"] for each in printer["status"]["volumes"]] == [ids["articles"]]
+    stage.until("heir", lambda obj: condition(obj, "Created").get("reason") == "VolumeInUse")
+    stage.api.delete_machine(stage.namespace, "editor")
+    stage.until_gone("editor")
+    heir = stage.until_running("heir")
+    assert heir["status"]["nodeName"] == editor["status"]["nodeName"]
+    (volume,) = heir["status"]["volumes"]
+    assert (volume["id"], volume["size"]) == (ids["database"], "128Mi")
+    assert volumes(stage.until_running("printer")) == {"articles": "Attached"}

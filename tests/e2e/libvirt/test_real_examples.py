@@ -24,16 +24,20 @@ from rights import ROOT
 
 @pytest.mark.full
 @pytest.mark.skipif(not ROOT, reason="hosts of their own need root")
-def test_the_example_of_a_move_moves_when_the_command_line_asks(shared: FleetStage) -> None:
+@pytest.mark.parametrize("example", ["02-migrate.yaml", "04-migrate-encrypted.yaml"])
+def test_the_examples_of_a_move_move_when_the_command_line_asks(
+    shared: FleetStage, example: str
+) -> None:
     """What stands above it is typed, and the guest goes on counting on the other host."""
-    body = yaml.safe_load((REPOSITORY / "examples/02-migrate.yaml").read_text())
+    body = yaml.safe_load((REPOSITORY / "examples" / example).read_text())
+    name = body["metadata"]["name"]
     body["metadata"]["namespace"] = shared.scene.namespace
     body["spec"]["template"]["spec"]["nodeSelector"] = {"test/fleet": shared.scene.namespace}
     shared.scene.api.create(body)
-    obj = shared.scene.until_running("traveller")
+    obj = shared.scene.until_running(name)
     start = shared.hosts.index(obj["status"]["nodeName"])
     before = shared.tick(obj, start)
-    moved = novacron(shared.scene, "vm", "migrate", "traveller", "--wait")
+    moved = novacron(shared.scene, "vm", "migrate", name, "--wait")
     assert f"moved to {shared.hosts[1 - start]}" in moved.stdout
     assert shared.guests(obj) == [1 - start]
     assert before < shared.tick(obj, 1 - start) < before + 120
