@@ -464,7 +464,10 @@ def test_the_examples_move_when_the_command_line_asks(stage: Stage, example: str
     start = stage.until_running(name)["status"]["nodeName"]
     other = there if start == here else here
     moved = novacron(stage, "vm", "migrate", name, "--to", other, "--wait")
-    assert f"Migrating to {other}" in moved.stderr
+    first, *_, last = moved.stderr.splitlines()
+    assert first == f"virtualmachines.novacron.io/{name} is asked to move"
+    assert f"{name}: Migrating to {other}: " in moved.stderr
+    assert last == f"{name}: Running"
     assert f"moved to {other}" in moved.stdout
     refused = novacron(stage, "vm", "migrate", name, "--to", other, "--wait", fails=True)
     assert f"it is on host {other}" in refused.stderr

@@ -121,8 +121,7 @@ class MachinePlan:
 
     The disk of ``resources`` is the first one. ``volumes`` of None leaves those it has alone.
     ``start`` says that it will be started as soon as it is made: a driver that can do both in one
-    may, and any other waits to be told. ``may_move`` is for hypervisors that move machines of
-    their own accord.
+    may; others wait. ``may_move`` and ``only_encrypted`` are for those that move machines themselves.
     """
 
     ref: MachineRef
@@ -141,6 +140,7 @@ class MachinePlan:
     media: Media = NO_MEDIA
     start: bool = False
     may_move: bool = True
+    only_encrypted: bool = False
 
     @property
     def recipe(self) -> str:
@@ -200,7 +200,6 @@ class Observed:
     the one that a running guest sees, where the hypervisor keeps it.
 
     ``first_volume`` is the first disk, where more is known of it than its size.
-
     ``hindered`` is what keeps it waiting, or has a guest that is there stand still.
 
     Where the hypervisor is a system of its own, ``node`` is where in it the machine runs, ``moved``
@@ -387,6 +386,7 @@ class Machine:
             media=self.media,
             start=self.power is Power.ON and self.snapshots.to_restore is None,
             may_move=self.live_migration_allowed,
+            only_encrypted=self.move_policy.encrypted,
         )
 
     def _disks(

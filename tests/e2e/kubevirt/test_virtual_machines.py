@@ -105,3 +105,31 @@ def test_a_host_that_is_a_cluster_says_what_it_has(stage: MachineStage) -> None:
 def change(stage: MachineStage, name: str, **spec: Any) -> None:
     """Change a VirtualMachine."""
     stage.bed.api.call("PATCH", path(stage, name), {"spec": spec}, merge=True)
+
+
+def test_a_machine_that_may_travel_only_encrypted_waits_for_a_cluster_that_encrypts(
+    stage: MachineStage,
+) -> None:
+    """KubeVirt does unless it is told not to, and then sends memory in the clear on any drain."""
+    body = declared("VirtualMachine")
+    body["spec"]["migrationPolicy"] = {"encrypted": True}
+    encrypt(stage, yes=False)
+    try:
+        stage.bed.api.call("POST", path(stage, "web").rpartition("/")[0], body)
+        said = until(stage, "web", phase="Failed")
+        assert condition(said, "Ready")["reason"] == "MovesNotEncrypted"
+        assert "disableTLS" in condition(said, "Ready")["message"]
+        assert stage.bed.get("virtualmachines", "web") is None
+    finally:
+        encrypt(stage, yes=True)
+    until(stage, "web", phase="Running")
+    stage.bed.api.call("DELETE", path(stage, "web"))
+    stage.bed.wait("it stays", lambda: stage.bed.get("virtualmachines", "web") is None)
+
+
+def encrypt(stage: MachineStage, *, yes: bool) -> None:
+    """Have the cluster encrypt what it moves, or not."""
+    migrations = {"disableTLS": None if yes else True}
+    patch = {"spec": {"configuration": {"migrations": migrations}}}
+    where = "/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt"
+    stage.bed.api.call("PATCH", where, patch, merge=True)

@@ -244,6 +244,7 @@ class KubeVirtDriver(Migrations, MachineSnapshots, Consoles, VolumeKeeper):
         """Have all that a VirtualMachine refers to; return its claims."""
         self.cluster.waits(plan.ref.uid, waits=True)
         self.cluster.settings.require_machine_type(plan.hardware.machine_type)
+        self.cluster.settings.require_encryption(wanted=plan.only_encrypted)
         await self._attachments.ensure(plan)
         await self._imports.ensure(plan, self.cluster.of(plan.ref.uid))
         has = self.cluster.of(plan.ref.uid)

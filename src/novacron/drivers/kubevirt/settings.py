@@ -19,8 +19,9 @@ USUAL_MACHINES = ("q35*", "pc-q35*")
 class Settings:
     """What the cluster can do for machines that run.
 
-    ``moves_by_itself`` says that it migrates machines whose change needs that. No types of machines
-    are known where the configuration may not be read: then KubeVirt itself refuses.
+    ``moves_by_itself`` says that it migrates machines whose change needs that, and ``encrypts``
+    that what it migrates is encrypted on the way. No types of machines are known where the
+    configuration may not be read: then KubeVirt itself refuses.
     """
 
     live_update: bool = True
@@ -28,6 +29,17 @@ class Settings:
     volumes_pluggable: bool = True
     disks_expandable: bool = True
     machine_types: tuple[str, ...] | None = None
+    encrypts: bool = True
+
+    def require_encryption(self, *, wanted: bool) -> None:
+        """Refuse a machine that is to travel encrypted where it would travel in the clear."""
+        if wanted and not self.encrypts:
+            raise Rejected(
+                "spec.migrationPolicy.encrypted is true, and this KubeVirt cluster moves machines "
+                "in the clear: have configuration.migrations.disableTLS taken out of its KubeVirt, "
+                "or set encrypted to false",
+                reason="MovesNotEncrypted",
+            )
 
     def require_machine_type(self, wanted: str | None) -> None:
         """Refuse a type of machine that the cluster does not allow; ``*`` stands for anything."""
@@ -64,4 +76,5 @@ def settings_of(installed: Iterable[Object]) -> Settings:
         volumes_pluggable="HotplugVolumes" in gates,
         disks_expandable="ExpandDisks" in gates,
         machine_types=tuple(machines or USUAL_MACHINES),
+        encrypts=not (configuration.get("migrations") or {}).get("disableTLS"),
     )

@@ -43,6 +43,19 @@ def test_a_chipset_that_the_cluster_does_not_allow_is_named_with_the_remedy() ->
     Settings().require_machine_type("pc-i440fx")
 
 
+def test_a_machine_that_may_travel_only_encrypted_is_refused_where_it_would_not() -> None:
+    """KubeVirt encrypts moves unless it is told not to, and then tells nobody."""
+    clear = settings_of([{"spec": {"configuration": {"migrations": {"disableTLS": True}}}}])
+    clear.require_encryption(wanted=False)
+    with pytest.raises(Rejected, match="disableTLS") as refusal:
+        clear.require_encryption(wanted=True)
+    assert refusal.value.reason == "MovesNotEncrypted"
+    for migrations in ({}, {"disableTLS": False}, {"bandwidthPerMigration": "64Mi"}):
+        found = settings_of([{"spec": {"configuration": {"migrations": migrations}}}])
+        found.require_encryption(wanted=True)
+    Settings().require_encryption(wanted=True)
+
+
 def test_a_cluster_can_do_what_its_configuration_says() -> None:
     """Features that are off are off, and KubeVirt's defaults are known."""
     gates = {"featureGates": ["HotplugVolumes"]}
