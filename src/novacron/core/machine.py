@@ -121,7 +121,7 @@ class MachinePlan:
 
     The disk of ``resources`` is the first one. ``volumes`` of None leaves those it has alone.
     ``start`` says that it will be started as soon as it is made: a driver that can do both in one
-    may; others wait. ``may_move`` and ``only_encrypted`` are for those that move machines themselves.
+    may. ``may_move`` and ``only_encrypted`` are for those that move machines themselves.
     """
 
     ref: MachineRef

@@ -68,7 +68,7 @@ class SnapshotPolicy(Model):
     ) = None
     """The time zone of the schedule; without it, UTC."""
     retention: Annotated[int, Field(ge=1, le=1000)] = 7
-    """How many of those taken by schedule are kept; the oldest go first. Without a schedule, all."""
+    """How many of those taken by schedule are kept; the oldest go first. Without one, all are."""
     memory: bool = False
     """Whether the memory of a running machine is kept too; it stands still while it is saved."""
     on_delete: Literal["Delete", "Protect"] = "Delete"
