@@ -35,6 +35,7 @@ from unit.drivers.libvirt.test_moved_snapshots import (
     moved,
     names,
     newer,
+    packed,
     snapshotted,
     until,
     with_snapshots,
@@ -53,7 +54,7 @@ async def sent(pair: Pair, here: Keeper, there: Keeper, into: Path) -> dict[str,
     """
     await with_snapshots(pair, here)
     digests = snapshotted(0, pair.uid, into)
-    luggage = await here.pack(pair.plan("a").ref)
+    luggage = await packed(here, pair.plan("a").ref)
     destination = await there.welcome(newer(pair, "b"), luggage)
     await here.send(pair.plan("a").ref, destination, MovePolicy())
     assert await pair.settled(here, "a") is None
@@ -228,7 +229,7 @@ async def test_who_has_somebody_elses_disk_keeps_what_that_is_on_top_of(tmp_path
         theirs = {root_volume(pair.uid), f"{volume_prefix(pair.uid)}base-2.qcow2"}
         for name in theirs:
             pool.createXML(f"<volume><name>{name}</name><capacity>4096</capacity></volume>")
-        luggage = await here.pack(pair.plan("a").ref)
+        luggage = await packed(here, pair.plan("a").ref)
         with pytest.raises(Rejected, match="which no move left there"):
             await there.welcome(newer(pair, "b"), luggage)
         await there.clear_out(pair.plan("b").ref, luggage, was_home=False)
@@ -247,7 +248,7 @@ async def test_a_guest_that_is_up_to_be_sent_is_ended_by_whoever_needs_the_machi
         here, there = connect(pair, "a"), connect(pair, "b")
         await with_snapshots(pair, here)
         written = definition(pair.uid)
-        luggage = await here.pack(pair.plan("a").ref)
+        luggage = await packed(here, pair.plan("a").ref)
         destination = await there.welcome(newer(pair, "b"), luggage)
         await is_killed_as_it_sends(pair, here, destination, monkeypatch)
         other, ref = connect(pair, "a"), pair.plan("a").ref
@@ -282,7 +283,7 @@ async def test_a_guest_that_may_stand_still_for_ever_holds_up_neither_moves_nor_
         monkeypatch.setattr(snapshotting, "clear", silent)
         monkeypatch.setattr("novacron.drivers.libvirt.snapshot_book.unfinished", lambda _: ["half"])
         monkeypatch.setattr("novacron.drivers.libvirt.snapshot_book.clear", silent)
-        destination = await there.welcome(pair.plan("b"), await here.pack(ref))
+        destination = await there.welcome(pair.plan("b"), await packed(here, ref))
         await here.send(ref, destination, MovePolicy())
         await pair.settled(here, "a")
         with pytest.raises(Exception, match="may be frozen") as failed:

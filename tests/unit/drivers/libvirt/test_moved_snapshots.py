@@ -17,7 +17,7 @@ from conformance.pairs import Mover, Pair, real
 from fleet import shared_fleet
 from novacron.core.errors import Busy, Rejected
 from novacron.core.machine import MachinePlan, MachineRef, Power
-from novacron.core.migration import Destination
+from novacron.core.migration import Destination, Luggage
 from novacron.core.move import MovePolicy
 from novacron.core.snapshot import RestoreOrder, SnapshotOrder, Snapshots
 from novacron.drivers.libvirt import snapshotting
@@ -73,11 +73,18 @@ async def take(driver: Keeper, ref: MachineRef, name: str, *, memory: bool) -> N
         await driver.take_snapshot(ref, order)
         return name in await names(driver, ref)
 
-    async def is_at_rest() -> bool:
-        return not Belongings.of((await driver.pack(ref)).contents).changing
-
     await until(is_there)
-    await until(is_at_rest)  # who took it may still be at it when it is told of
+    await packed(driver, ref)
+
+
+async def packed(driver: Keeper, ref: MachineRef) -> Luggage:
+    """Return what a machine has when nobody is at its snapshots any more, or at their book."""
+    for _ in range(400):
+        luggage = await driver.pack(ref)
+        if not Belongings.of(luggage.contents).changing:
+            return luggage
+        await asyncio.sleep(0.1)
+    raise AssertionError("somebody is still at its snapshots")
 
 
 def newer(pair: Pair, host: str) -> MachinePlan:
@@ -104,13 +111,13 @@ async def with_snapshots(pair: Pair, here: Keeper) -> None:
 async def moved(pair: Pair, drivers: dict[str, Keeper], source: str, target: str) -> None:
     """Move the machine while it is off."""
     here, there = drivers[source], drivers[target]
-    luggage = await here.pack(pair.plan(source).ref)
+    luggage = await packed(here, pair.plan(source).ref)
     destination = await there.welcome(newer(pair, target), luggage)
     await here.send(pair.plan(source).ref, destination, MovePolicy())
     assert await pair.settled(here, source) is None
     await there.arrived(newer(pair, target), luggage)
     await there.arrived(newer(pair, target), None)  # somebody died, and nobody knows
-    kept = await there.pack(pair.plan(target).ref)
+    kept = await packed(there, pair.plan(target).ref)
     await here.clear_out(pair.plan(source).ref, kept, was_home=True)
     seen = await pair.settled(there, target)
     assert seen is not None
@@ -202,7 +209,7 @@ async def about_to_go(pair: Pair) -> tuple[Keeper, Destination]:
     """Have the machine on host a, and host b ready for it."""
     here = connect(pair, "a")
     await with_snapshots(pair, here)
-    luggage = await here.pack(pair.plan("a").ref)
+    luggage = await packed(here, pair.plan("a").ref)
     return here, await connect(pair, "b").welcome(newer(pair, "b"), luggage)
 
 
@@ -221,7 +228,7 @@ async def test_a_machine_that_did_not_come_stays_as_it_was(tmp_path: Path) -> No
         assert files(0, pair.uid) == before
         assert definition(pair.uid) == written
         assert await names(here, pair.plan("a").ref) == set(SNAPSHOTS)
-        kept = await here.pack(pair.plan("a").ref)
+        kept = await packed(here, pair.plan("a").ref)
         await connect(pair, "b").clear_out(pair.plan("b").ref, kept, was_home=False)
         assert files(1, pair.uid) == set()
 
@@ -292,7 +299,7 @@ async def test_a_guest_that_stands_still_for_a_snapshot_is_thawed_before_it_goes
         write(domain, "half", Note(), datetime.now(UTC))
         thawed: list[str] = []
         monkeypatch.setattr(snapshotting, "thaw", lambda each: thawed.append(each.uid))
-        destination = await there.welcome(pair.plan("b"), await here.pack(ref))
+        destination = await there.welcome(pair.plan("b"), await packed(here, ref))
         await here.send(ref, destination, MovePolicy())
         assert await pair.settled(here, "a") is None
         assert thawed == [ref.uid]
@@ -309,7 +316,7 @@ async def test_a_guest_that_runs_is_not_sent_without_its_snapshots(tmp_path: Pat
         await with_snapshots(pair, here)
         await here.set_power(pair.plan("a").ref, Power.ON)
         await pair.settled(here, "a")
-        luggage = await here.pack(pair.plan("a").ref)
+        luggage = await packed(here, pair.plan("a").ref)
         destination = await connect(pair, "b").welcome(newer(pair, "b"), luggage)
         with pytest.raises(Rejected, match="--stop-allowed") as refused:
             await here.send(pair.plan("a").ref, destination, MovePolicy())
@@ -337,7 +344,7 @@ async def test_no_disk_is_copied_while_its_first_snapshot_is_taken(
 
         monkeypatch.setattr(snapshotting, "take", late)
         await here.take_snapshot(plan.ref, SnapshotOrder("one"))
-        luggage = await here.pack(plan.ref)
+        luggage = await packed(here, plan.ref)
         with pytest.raises(Busy, match="at its snapshots"):
             await there.welcome(pair.plan("b"), luggage)
         assert not [name for name in files(1, pair.uid) if name.startswith("root")]
@@ -347,5 +354,5 @@ async def test_no_disk_is_copied_while_its_first_snapshot_is_taken(
             return await names(here, plan.ref) == {"one"}
 
         await until(is_taken)
-        await there.welcome(pair.plan("b"), await here.pack(plan.ref))
-        await there.clear_out(pair.plan("b").ref, await here.pack(plan.ref), was_home=False)
+        await there.welcome(pair.plan("b"), await packed(here, plan.ref))
+        await there.clear_out(pair.plan("b").ref, await packed(here, plan.ref), was_home=False)
