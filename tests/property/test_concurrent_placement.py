@@ -161,9 +161,7 @@ class Rush(RuleBasedStateMachine):
 
     def _run(self, first: Coroutine[Any, Any, None]) -> None:
         """Have everybody go on until all wait for the server; failures are tried again by rules."""
-        self.loop.run_until_complete(first)
-        for _ in range(5):
-            self.loop.run_until_complete(_nothing())
+        self.loop.run_until_complete(_and_all_that_follows(first))
         for hand in [hand for hand, task in self.tasks.items() if task.done()]:
             error = self.tasks.pop(hand).exception()
             assert error is None or isinstance(error, ApiError), repr(error)
@@ -249,11 +247,17 @@ def _done(machine: Machine, size: Resources) -> tuple[Machine, MachineReport]:
     return machine, report
 
 
+async def _and_all_that_follows(first: Coroutine[Any, Any, None]) -> None:
+    await first
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 async def _nothing() -> None:
     """Let others go on."""
 
 
 TestNoHostIsPromisedTwice = Rush.TestCase
 TestNoHostIsPromisedTwice.settings = settings(
-    max_examples=200, stateful_step_count=50, deadline=None
+    max_examples=300, stateful_step_count=50, deadline=None
 )
