@@ -8,9 +8,11 @@ from typing import Any
 import libvirt
 import libvirt_qemu
 
-__all__ = ["agent_answers", "file_systems", "from_disk", "inside"]
+__all__ = ["BOOT_ID", "agent_answers", "file_systems", "from_disk", "inside"]
 
 SECONDS = 60
+# The kernel makes it anew with each boot, so nobody who was started again has the same one.
+BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 
 
 def inside(domain: libvirt.virDomain, line: str) -> str:

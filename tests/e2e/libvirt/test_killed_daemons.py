@@ -12,7 +12,7 @@ import pytest
 
 from e2e.libvirt.moving import SLOW, FleetStage
 from fleet import daemon_of, kill_daemon
-from inside_guest import agent_answers, from_disk, inside
+from inside_guest import BOOT_ID, agent_answers, from_disk, inside
 from machines import Object, condition
 from operators import eventually
 from rights import ROOT
@@ -26,9 +26,8 @@ pytestmark = [
 ]
 
 HERE, THERE = 0, 1
-# Made anew by the kernel with each boot, so nobody who was started again has the same one; and
-# something of the image below its disk, which a copy of the disk has to have too.
-WHO = f"cat /proc/sys/kernel/random/boot_id; {from_disk('/bin/busybox')} | sha256sum"
+# With something of the image below its disk, which a copy of the disk has to have too.
+WHO = f"{BOOT_ID}; {from_disk('/bin/busybox')} | sha256sum"
 QUICK = {"spec": {"migrationPolicy": {"bandwidth": "100Mi", "compression": False}}}
 
 
