@@ -42,7 +42,8 @@ spec:
 def declared(stage: Stage, text: str) -> Object:
     """Return the machine of a manifest, in the stage's namespace, with memory that all kinds allow.
 
-    Examples may ask for less, because ``novacron up`` installs kinds that let them.
+    Examples may ask for less, because ``novacron up`` installs kinds that let them. Volumes
+    that they name were kept in somebody else's cluster, so that they are new ones here.
     """
     found: Object = next(
         each for each in yaml.safe_load_all(text) if each["kind"] == "VirtualMachine"
@@ -51,6 +52,8 @@ def declared(stage: Stage, text: str) -> Object:
     resources = found["spec"]["template"]["spec"]["resources"]
     if mib(resources["memory"]) < mib(MINIMUM_MEMORY):
         resources["memory"] = MINIMUM_MEMORY
+    for volume in found["spec"]["template"]["spec"].get("volumes") or ():
+        volume.pop("existing", None)
     return found
 
 
@@ -66,7 +69,7 @@ def test_what_was_applied_shows_no_difference(
     """Not at once, and not when the operator has done its work."""
     labels = {"node.novacron.io/type": "compute", "node.novacron.io/gpu": "true"}
     gpu = {"address": "0000:3b:00.0", "type": "gpu", "vendor": "nvidia", "model": "tesla-t4"}
-    classes = [{"name": "fast-ssd"}]
+    classes = [{"name": "fast-ssd"}, {"name": "nfs", "shared": True}]
     stage.add_host(labels=labels, simulation={"devices": [gpu], "storageClasses": classes})
     wanted = declared(stage, text)
     name = wanted["metadata"]["name"]

@@ -344,7 +344,7 @@ async def test_no_disk_is_copied_while_its_first_snapshot_is_taken(
 
         monkeypatch.setattr(snapshotting, "take", late)
         await here.take_snapshot(plan.ref, SnapshotOrder("one"))
-        luggage = await packed(here, plan.ref)
+        luggage = await here.pack(plan.ref)
         with pytest.raises(Busy, match="at its snapshots"):
             await there.welcome(pair.plan("b"), luggage)
         assert not [name for name in files(1, pair.uid) if name.startswith("root")]
