@@ -67,13 +67,14 @@ def test_a_compressed_image_says_what_it_is(real: LibvirtStage) -> None:
 
 def test_an_image_with_another_checksum(real: LibvirtStage) -> None:
     """Nobody's bytes but those that were asked for ever become a disk."""
-    url = real.images.add("forged.raw", DEAF + b"forged")
+    content = DEAF + b"of a length that no other image has"  # they stay when their test has ended
+    url = real.images.add("forged.raw", content)
     real.create("forged", url, checksum="sha256:" + "0" * 64)
     assert "not the checksum" in refused(real, "forged", "ChecksumMismatch")
     pool = real.outside.storagePoolLookupByName("novacron")
     pool.refresh()
     sizes = [pool.storageVolLookupByName(name).info()[1] for name in pool.listVolumes()]
-    assert len(DEAF + b"forged") not in sizes, "the forged bytes stay nowhere"
+    assert len(content) not in sizes, "the forged bytes stay nowhere"
 
 
 def test_an_image_that_stops_half_way_is_fetched_again(real: LibvirtStage) -> None:
