@@ -24,7 +24,7 @@ pytestmark = [
 
 # What a move has to send at least takes it so long that there is something to tell.
 SLOWLY = {"bandwidth": "6Mi", "compression": False}
-LONGEST_PAUSE_SECONDS = 10.0
+LONGEST_PAUSE_SECONDS = 6.0
 LEAST_PAUSE_SECONDS = 0.5
 
 
